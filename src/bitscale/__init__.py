@@ -1,0 +1,51 @@
+"""Train once, search at any code length: weighted binary codes for images.
+
+The public door. Names are loaded when first used, so `import bitscale` is quick and never loads torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from bitscale.version import __version__
+
+if TYPE_CHECKING:
+    from bitscale import hamming
+    from bitscale.codes import Codes, Relaxed
+    from bitscale.errors import BitscaleError
+    from bitscale.index.base import Hits, Index, Neighbours
+    from bitscale.index.exact import ExactIndex
+
+_HOME = {  # public name -> the module it lives in
+    "BitscaleError": "bitscale.errors",
+    "Codes": "bitscale.codes",
+    "ExactIndex": "bitscale.index.exact",
+    "Hits": "bitscale.index.base",
+    "Index": "bitscale.index.base",
+    "Neighbours": "bitscale.index.base",
+    "Relaxed": "bitscale.codes",
+    "hamming": "bitscale",
+}
+
+__all__ = [
+    "BitscaleError",
+    "Codes",
+    "ExactIndex",
+    "Hits",
+    "Index",
+    "Neighbours",
+    "Relaxed",
+    "__version__",
+    "hamming",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'bitscale' has no attribute {name!r}")
+    value = import_module("bitscale.hamming") if name == "hamming" else getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

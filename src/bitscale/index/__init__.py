@@ -1,0 +1,1 @@
+"""Search: what an index promises (base) and the engines that keep it."""
