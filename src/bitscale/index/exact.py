@@ -1,0 +1,335 @@
+"""ExactIndex: the embedded engine. Exact at every code length, sub-linear where codes allow it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bitscale import hamming
+from bitscale.codes import Codes, Relaxed, check_bits
+from bitscale.errors import InputError
+from bitscale.hamming import CostTerms
+from bitscale.index.base import I64, Float, Hits, Index, Neighbours, check_ids, check_k
+from bitscale.index.file import Stored, read_index, write_index
+from bitscale.index.plan import STRATEGIES, SegmentPlanner, Strategy
+from bitscale.index.segment import build_segment, living_items
+from bitscale.index.selection import Selection
+from bitscale.native import kernel
+from bitscale.native.layout import U64, Segment, Stats, bitmap_of, flags_of
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """One consistent state: searches take it once and are not disturbed by later changes."""
+
+    segments: tuple[Segment, ...]
+    alive: tuple[U64 | None, ...]  # bitmaps over ordinals; None: all
+    planners: tuple[SegmentPlanner, ...]
+    view: Any
+    n_live: int
+    change: int  # how many changes led here
+    plans: dict[tuple[object, ...], Any] = field(default_factory=dict)
+
+
+class ExactIndex(Index):
+    """Exact search over codes in memory, or mapped from a file.
+
+    Items live in immutable segments: equal codes are stored once, removed ones are marked and left out, small
+    segments are merged as they come. `tables=False` keeps the codes alone (12 bytes a 64-bit code instead of 48)
+    and searches by the prefix table or the flat scan. Searches may run while another thread adds or removes;
+    each sees one consistent state.
+
+    `strategy` is "auto"; "flat", "prefix" and "multi" force one way of searching, for measuring. The answer is
+    the same.
+    """
+
+    def __init__(
+        self, codes: Codes, ids: ArrayLike | None = None, *, tables: bool = True, threads: int | None = None
+    ) -> None:
+        if not isinstance(codes, Codes):
+            raise InputError(f"expected Codes. Got {type(codes).__name__}; wrap packed bits with Codes.from_packed.")
+        self.bit_weights, self.n_bits, self.model = codes.bit_weights, codes.n_bits, codes.model
+        self.strategy: Strategy = "auto"
+        self.last_stats = Stats()
+        self._set_up(tables)
+        self.add(codes, ids, threads=threads)
+
+    def _set_up(self, tables: bool) -> None:
+        self._tables, self._kernel = tables, kernel()
+        self._snapped, self._unit = hamming.snap(self.bit_weights)
+        self._rows: dict[tuple[str, int], tuple[np.ndarray[Any, Any], Float]] = {}  # costs and unit by (name, bits)
+        self._writing = threading.Lock()
+        self._next_id = 0
+        self._selections: weakref.WeakSet[Selection] = weakref.WeakSet()
+        self._changes = 0
+        self._state: State | None = self._make_state((), ())
+
+    # ------------------------------------------------------------------ contents
+
+    def __len__(self) -> int:
+        return self._now().n_live
+
+    def __repr__(self) -> str:
+        return f"ExactIndex({len(self)} x {self.n_bits} bits, model={self.model!r}, kernel={self._kernel.name!r})"
+
+    def add(self, codes: Codes, ids: ArrayLike | None = None, *, threads: int | None = None) -> I64:
+        """Add codes and return their ids; without `ids` they are numbered on. `threads`: all cores when not said."""
+        self.check_same_space(codes)
+        with self._writing:
+            state = self._now()
+            if ids is None:
+                new = np.arange(self._next_id, self._next_id + len(codes), dtype=np.int64)
+            else:
+                new = check_ids(ids, len(codes))
+            if len(new) == 0:
+                return new
+            order = None if ids is None or (np.diff(new) > 0).all() else np.argsort(new, kind="stable")
+            ascending = new if order is None else new[order]
+            self._refuse_known(state, ascending)
+            packed = codes.packed if order is None else codes.packed[order]
+            cores = threads or os.cpu_count() or 1
+            fresh = build_segment(packed, ascending, self.n_bits, self._kernel, tables=self._tables, threads=cores)
+            self._changes += 1
+            self._next_id = max(self._next_id, int(ascending[-1]) + 1)
+            self._state = self._merged([*state.segments, fresh], [*state.alive, None], cores)
+        return new
+
+    def remove(self, ids: ArrayLike) -> int:
+        """Remove items and return how many there were; unknown ids are ignored."""
+        gone = np.unique(check_ids(ids))
+        with self._writing:
+            state = self._now()
+            segments, alive, count = [], [], 0
+            for segment, bitmap in zip(state.segments, state.alive, strict=True):
+                ordinals, here = segment.find(gone)
+                flags = flags_of(bitmap, segment.n_items).copy()
+                hit = ordinals[here][flags[ordinals[here]]]
+                count += len(hit)
+                flags[hit] = False
+                if flags.any():
+                    segments.append(segment)
+                    alive.append(bitmap_of(np.flatnonzero(flags), len(flags)) if len(hit) else bitmap)
+            if count:
+                self._changes += 1
+                for selection in list(self._selections):
+                    selection.forget(gone, self._changes)
+                self._state = self._merged(segments, alive, os.cpu_count() or 1)
+        return count
+
+    def prepare(self, ids: ArrayLike) -> Selection:
+        """A filter for `where=` made once; it stays valid under add and remove (new items are outside it)."""
+        with self._writing:
+            state = self._now()
+            known = np.unique(check_ids(ids))
+            selection = Selection(known[self._living(state, known)], self)
+            self._selections.add(selection)
+            return selection
+
+    def close(self) -> None:
+        """Let go of memory and files; the index cannot be used afterwards."""
+        with self._writing:
+            self._state = None
+
+    # ------------------------------------------------------------------ search
+
+    def search(
+        self,
+        codes: Codes | Relaxed,
+        k: int,
+        *,
+        bits: int | None = None,
+        where: ArrayLike | Selection | None = None,
+        weights: ArrayLike | None = None,
+        threads: int = 1,
+    ) -> Hits:
+        """The k nearest items to each query, by (distance, id).
+
+        bits     use the first `bits` bits only
+        where    ids to search among, or `prepare(ids)`
+        weights  other weights for this call, in stored bit order: (q,), or (n_queries, q)
+        """
+        state, k, threads = self._now(), check_k(k), check_threads(threads)
+        self.check_same_space(codes)
+        used = check_bits(bits, self.n_bits, "this index stores")
+        terms, name = self._terms(codes, used, weights)
+        view, n_live = self._view(state, where)
+        plans = self._plans(state, terms, used, name, k / max(n_live, 1))
+        found = self._kernel.search(view, plans, terms, used, k, self._mode(), threads)
+        self.last_stats = found[2]
+        return Hits(found[0], found[1])
+
+    def lookup(
+        self,
+        codes: Codes | Relaxed,
+        radius: int | None = None,
+        *,
+        max_distance: float | None = None,
+        bits: int | None = None,
+        weights: ArrayLike | None = None,
+        where: ArrayLike | Selection | None = None,
+        threads: int = 1,
+    ) -> Neighbours:
+        """All items near each query, by (distance, id): hash lookup.
+
+        Give one of `radius`, the number of differing bits (distances are counts, weights play no part), or
+        `max_distance`, weighted (distances are weighted).
+        """
+        state, threads = self._now(), check_threads(threads)
+        self.check_same_space(codes)
+        used = check_bits(bits, self.n_bits, "this index stores")
+        if (radius is None) == (max_distance is None):
+            raise InputError("give exactly one of radius (differing bits) and max_distance (weighted).")
+        if radius is not None:
+            if weights is not None:
+                raise InputError("radius counts differing bits, whatever they weigh. Use max_distance with weights.")
+            terms, name = self._count_terms(codes, used)
+            limit = np.full(len(codes), check_radius(radius, used), np.int32)
+        else:
+            terms, name = self._terms(codes, used, weights)
+            limit = integer_limits(terms, max_distance)
+        view, _ = self._view(state, where)
+        plans = self._plans(state, terms, used, name, None)
+        *found, self.last_stats = self._kernel.lookup(view, plans, terms, used, limit, self._mode(), threads)
+        return Neighbours(*found)
+
+    # ------------------------------------------------------------------ files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the index, tables included, to one checksummed file; the file appears whole or not at all."""
+        state = self._now()
+        stored = Stored(self.bit_weights, self.model, self._next_id, self._tables, state.segments, state.alive)
+        write_index(Path(path), stored)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> ExactIndex:
+        """Map a saved index into memory, every checksum verified."""
+        stored = read_index(Path(path))
+        index = cls.__new__(cls)
+        index.bit_weights, index.model = stored.bit_weights, stored.model
+        index.n_bits = len(stored.bit_weights)
+        index.strategy, index.last_stats = "auto", Stats()
+        index._set_up(stored.tables)
+        index._next_id = stored.next_id
+        index._state = index._make_state(stored.segments, stored.alive)
+        return index
+
+    # ------------------------------------------------------------------ the engine room
+
+    def _now(self) -> State:
+        state = self._state
+        if state is None:
+            raise InputError("this index was closed. Open or build it again.")
+        return state
+
+    def _make_state(
+        self, segments: tuple[Segment, ...], alive: tuple[U64 | None, ...], before: State | None = None
+    ) -> State:
+        known = {} if before is None else {planner.segment: planner for planner in before.planners}
+        planners = tuple(known.get(segment) or SegmentPlanner(segment, self._kernel) for segment in segments)
+        n_live = sum(int(flags_of(bitmap, s.n_items).sum()) if bitmap is not None else s.n_items
+                     for s, bitmap in zip(segments, alive, strict=True))  # fmt: skip
+        return State(segments, alive, planners, self._kernel.view(segments, alive), n_live, self._changes)
+
+    def _merged(self, segments: list[Segment], alive: list[U64 | None], threads: int) -> State:
+        """Merge the newest segments while they are of one size, and rewrite one that is mostly dead."""
+        live = [int(flags_of(b, s.n_items).sum()) if b is not None else s.n_items for s, b in zip(segments, alive, strict=True)]
+        at = len(segments)
+        size = 0
+        while at and (at == len(segments) or live[at - 1] < 2 * size):
+            at -= 1
+            size += live[at]
+        if len(segments) - at == 1 and 2 * live[-1] >= segments[-1].n_items:
+            at = len(segments)  # the last one alone, mostly alive: nothing to do
+        mostly_dead = [i for i in range(at) if 2 * live[i] < segments[i].n_items]
+        groups = [[i] for i in mostly_dead] + ([list(range(at, len(segments)))] if at < len(segments) else [])
+        for group in reversed(groups):
+            codes, ids = living_items([segments[i] for i in group], [alive[i] for i in group])
+            made = build_segment(codes, ids, self.n_bits, self._kernel, tables=self._tables, threads=threads)
+            segments[group[0] : group[-1] + 1], alive[group[0] : group[-1] + 1] = [made], [None]
+        return self._make_state(tuple(segments), tuple(alive), self._state)
+
+    def _living(self, state: State, ids: I64) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        living = np.zeros(len(ids), np.bool_)
+        for segment, bitmap in zip(state.segments, state.alive, strict=True):
+            ordinals, here = segment.find(ids)
+            here[here] = flags_of(bitmap, segment.n_items)[ordinals[here]]
+            living |= here
+        return living
+
+    def _refuse_known(self, state: State, ascending: I64) -> None:
+        twice = ascending[1:][ascending[1:] == ascending[:-1]]
+        if len(twice):
+            raise InputError(f"id {twice[0]} is given twice. Give every code its own id.")
+        if int(ascending[0]) >= self._next_id:
+            return
+        known = ascending[self._living(state, ascending)]
+        if len(known):
+            raise InputError(f"id {known[0]} is already in this index ({len(known)} such). Remove it first, or choose others.")
+
+    def _terms(self, queries: Codes | Relaxed, bits: int, weights: ArrayLike | None) -> tuple[CostTerms, str | None]:
+        """Costs for this call, and the name under which their schedule is kept; None for a query's own costs."""
+        if weights is not None or isinstance(queries, Relaxed):
+            return hamming.cost_terms(queries, bits, self.bit_weights if weights is None else weights), None
+        if ("weights", bits) not in self._rows:
+            costs = self._snapped[None].copy()
+            costs[:, bits:] = 0
+            self._rows["weights", bits] = costs, np.array([self._unit])
+        costs, unit = self._rows["weights", bits]
+        return CostTerms(queries.packed, costs, unit, np.zeros(len(queries))), "weights"
+
+    def _count_terms(self, queries: Codes | Relaxed, bits: int) -> tuple[CostTerms, str]:
+        terms = hamming.count_terms(queries, bits)
+        return terms, "count"
+
+    def _view(self, state: State, where: ArrayLike | Selection | None) -> tuple[Any, int]:
+        """What the kernel may find, and how many items that is."""
+        if where is None:
+            return state.view, state.n_live
+        selection = where if isinstance(where, Selection) else Selection(np.unique(check_ids(where)), self)
+        if selection.index is not self:
+            raise InputError("where= was prepared by another index. Call prepare on this one.")
+        return selection.view(state, self._kernel)
+
+    def _plans(self, state: State, terms: CostTerms, bits: int, name: str | None, share: float | None) -> Any:
+        key = (self.strategy, bits, name, share)
+        plans = state.plans.get(key)
+        if plans is None:
+            if len(state.plans) > 256:
+                state.plans.clear()
+            rows = [planner.plan(self.strategy, terms.costs[0], bits, share, name) for planner in state.planners]
+            plans = state.plans[key] = self._kernel.plans(rows)
+        return plans
+
+    def _mode(self) -> str:
+        if self.strategy not in STRATEGIES:
+            raise InputError(f"strategy must be one of {', '.join(STRATEGIES)}. Got {self.strategy!r}.")
+        return {"auto": "auto", "flat": "flat"}.get(self.strategy, "probe")
+
+
+def check_threads(threads: int) -> int:
+    """Return threads as a plain int of at least 1."""
+    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
+        raise InputError(f"threads must be a whole number of at least 1. Got {threads!r}.")
+    return min(int(threads), 256)
+
+
+def check_radius(radius: int, bits: int) -> int:
+    """Return a radius in bits as a plain int, not more than there are bits."""
+    if isinstance(radius, bool) or not isinstance(radius, int | np.integer) or radius < 0:
+        raise InputError(f"radius must be a whole number of bits, 0 or more. Got {radius!r}.")
+    return min(int(radius), bits)
+
+
+def integer_limits(terms: CostTerms, max_distance: float | None) -> np.ndarray[Any, np.dtype[np.int32]]:
+    """The largest integer distance whose value is still at most `max_distance`, for each query; -1 where none is."""
+    if max_distance is None or not max_distance >= 0:
+        raise InputError(f"max_distance must be a number, 0 or more. Got {max_distance!r}.")
+    room = np.maximum(max_distance - terms.base, -1.0) / terms.unit  # exact: units are powers of two
+    return np.minimum(np.floor(np.where(max_distance < terms.base, -1.0, room)), hamming.TOTAL_BELOW).astype(np.int32)
