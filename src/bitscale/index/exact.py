@@ -7,15 +7,14 @@ import threading
 import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bitscale import hamming
 from bitscale.codes import Codes, Relaxed, check_bits
 from bitscale.errors import InputError
-from bitscale.hamming import CostTerms
 from bitscale.index.base import I64, Float, Hits, Index, Neighbours, check_ids, check_k
 from bitscale.index.file import Stored, read_index, write_index
 from bitscale.index.plan import STRATEGIES, SegmentPlanner, Strategy
@@ -36,6 +35,18 @@ class State:
     n_live: int
     change: int  # how many changes led here
     plans: dict[tuple[object, ...], Any] = field(default_factory=dict)
+
+
+class Call(NamedTuple):
+    """Queries in the form of `hamming.CostTerms`, with the costs as the kernel takes them."""
+
+    packed: NDArray[np.uint8]
+    base: Float | None  # None: 0
+    costs: NDArray[np.int32]
+    unit: Float
+    rows: Any
+    bits: int
+    name: str | None  # under which schedules for these costs are kept; None: the queries have their own
 
 
 class ExactIndex(Index):
@@ -64,7 +75,7 @@ class ExactIndex(Index):
     def _set_up(self, tables: bool) -> None:
         self._tables, self._kernel = tables, kernel()
         self._snapped, self._unit = hamming.snap(self.bit_weights)
-        self._rows: dict[tuple[str, int], tuple[np.ndarray[Any, Any], Float]] = {}  # costs and unit by (name, bits)
+        self._rows: dict[tuple[str, int], tuple[NDArray[np.int32], Float, Any]] = {}  # by (name, bits)
         self._writing = threading.Lock()
         self._next_id = 0
         self._selections: weakref.WeakSet[Selection] = weakref.WeakSet()
@@ -158,12 +169,13 @@ class ExactIndex(Index):
         state, k, threads = self._now(), check_k(k), check_threads(threads)
         self.check_same_space(codes)
         used = check_bits(bits, self.n_bits, "this index stores")
-        terms, name = self._terms(codes, used, weights)
+        call = self._call(codes, used, weights)
         view, n_live = self._view(state, where)
-        plans = self._plans(state, terms, used, name, k / max(n_live, 1))
-        found = self._kernel.search(view, plans, terms, used, k, self._mode(), threads)
-        self.last_stats = found[2]
-        return Hits(found[0], found[1])
+        plans = self._plans(state, call, k / max(n_live, 1))
+        ids, distances, self.last_stats = self._kernel.search(
+            view, plans, call.rows, call.packed, call.base, used, k, self._mode(), threads
+        )
+        return Hits(ids, distances)
 
     def lookup(
         self,
@@ -189,14 +201,16 @@ class ExactIndex(Index):
         if radius is not None:
             if weights is not None:
                 raise InputError("radius counts differing bits, whatever they weigh. Use max_distance with weights.")
-            terms, name = self._count_terms(codes, used)
+            call = self._call(codes.codes() if isinstance(codes, Relaxed) else codes, used, None, "count")
             limit = np.full(len(codes), check_radius(radius, used), np.int32)
         else:
-            terms, name = self._terms(codes, used, weights)
-            limit = integer_limits(terms, max_distance)
+            call = self._call(codes, used, weights)
+            limit = integer_limits(call, len(codes), max_distance)
         view, _ = self._view(state, where)
-        plans = self._plans(state, terms, used, name, None)
-        *found, self.last_stats = self._kernel.lookup(view, plans, terms, used, limit, self._mode(), threads)
+        plans = self._plans(state, call, None)
+        *found, self.last_stats = self._kernel.lookup(
+            view, plans, call.rows, call.packed, call.base, used, limit, self._mode(), threads
+        )
         return Neighbours(*found)
 
     # ------------------------------------------------------------------ files
@@ -255,7 +269,7 @@ class ExactIndex(Index):
             segments[group[0] : group[-1] + 1], alive[group[0] : group[-1] + 1] = [made], [None]
         return self._make_state(tuple(segments), tuple(alive), self._state)
 
-    def _living(self, state: State, ids: I64) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def _living(self, state: State, ids: I64) -> NDArray[np.bool_]:
         living = np.zeros(len(ids), np.bool_)
         for segment, bitmap in zip(state.segments, state.alive, strict=True):
             ordinals, here = segment.find(ids)
@@ -273,20 +287,19 @@ class ExactIndex(Index):
         if len(known):
             raise InputError(f"id {known[0]} is already in this index ({len(known)} such). Remove it first, or choose others.")
 
-    def _terms(self, queries: Codes | Relaxed, bits: int, weights: ArrayLike | None) -> tuple[CostTerms, str | None]:
-        """Costs for this call, and the name under which their schedule is kept; None for a query's own costs."""
+    def _call(self, queries: Codes | Relaxed, bits: int, weights: ArrayLike | None, name: str = "weights") -> Call:
+        """What this call costs: rows kept from call to call where queries share them, else the queries' own."""
         if weights is not None or isinstance(queries, Relaxed):
-            return hamming.cost_terms(queries, bits, self.bit_weights if weights is None else weights), None
-        if ("weights", bits) not in self._rows:
-            costs = self._snapped[None].copy()
+            terms = hamming.cost_terms(queries, bits, self.bit_weights if weights is None else weights)
+            rows = self._kernel.cost_rows(terms.costs, terms.unit)
+            return Call(terms.packed, terms.base, terms.costs, terms.unit, rows, bits, None)
+        kept = self._rows.get((name, bits))
+        if kept is None:
+            costs = self._snapped[None].copy() if name == "weights" else np.ones((1, self.n_bits), np.int32)
             costs[:, bits:] = 0
-            self._rows["weights", bits] = costs, np.array([self._unit])
-        costs, unit = self._rows["weights", bits]
-        return CostTerms(queries.packed, costs, unit, np.zeros(len(queries))), "weights"
-
-    def _count_terms(self, queries: Codes | Relaxed, bits: int) -> tuple[CostTerms, str]:
-        terms = hamming.count_terms(queries, bits)
-        return terms, "count"
+            unit = np.array([self._unit if name == "weights" else 1.0])
+            kept = self._rows[name, bits] = costs, unit, self._kernel.cost_rows(costs, unit)
+        return Call(queries.packed, None, *kept, bits, name)
 
     def _view(self, state: State, where: ArrayLike | Selection | None) -> tuple[Any, int]:
         """What the kernel may find, and how many items that is."""
@@ -297,13 +310,13 @@ class ExactIndex(Index):
             raise InputError("where= was prepared by another index. Call prepare on this one.")
         return selection.view(state, self._kernel)
 
-    def _plans(self, state: State, terms: CostTerms, bits: int, name: str | None, share: float | None) -> Any:
-        key = (self.strategy, bits, name, share)
+    def _plans(self, state: State, call: Call, share: float | None) -> Any:
+        key = (self.strategy, call.bits, call.name, share)
         plans = state.plans.get(key)
         if plans is None:
             if len(state.plans) > 256:
                 state.plans.clear()
-            rows = [planner.plan(self.strategy, terms.costs[0], bits, share, name) for planner in state.planners]
+            rows = [planner.plan(self.strategy, call.costs[0], call.bits, share, call.name) for planner in state.planners]
             plans = state.plans[key] = self._kernel.plans(rows)
         return plans
 
@@ -327,9 +340,10 @@ def check_radius(radius: int, bits: int) -> int:
     return min(int(radius), bits)
 
 
-def integer_limits(terms: CostTerms, max_distance: float | None) -> np.ndarray[Any, np.dtype[np.int32]]:
+def integer_limits(call: Call, n: int, max_distance: float | None) -> NDArray[np.int32]:
     """The largest integer distance whose value is still at most `max_distance`, for each query; -1 where none is."""
     if max_distance is None or not max_distance >= 0:
         raise InputError(f"max_distance must be a number, 0 or more. Got {max_distance!r}.")
-    room = np.maximum(max_distance - terms.base, -1.0) / terms.unit  # exact: units are powers of two
-    return np.minimum(np.floor(np.where(max_distance < terms.base, -1.0, room)), hamming.TOTAL_BELOW).astype(np.int32)
+    base = np.zeros(n) if call.base is None else call.base
+    room = np.where(max_distance < base, -1.0, np.floor((max_distance - base) / call.unit))  # units: powers of two
+    return np.minimum(room, hamming.TOTAL_BELOW).astype(np.int32)

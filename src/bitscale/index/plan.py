@@ -14,15 +14,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.hamming import CostTerms
 from bitscale.native import Kernel
-from bitscale.native.layout import Plan, Segment, Stats
+from bitscale.native.layout import Plan, Segment
 
 Strategy = Literal["auto", "flat", "prefix", "multi"]
 STRATEGIES: tuple[Strategy, ...] = ("auto", "flat", "prefix", "multi")
 
 MIN_FOR_PROBING = 1 << 12  # distinct codes below which planning costs more than scanning
-TRIAL_QUERIES, TRIAL_STEPS, TRIAL_ROUNDS = 4, 512, 3
+TRIAL_QUERIES, TRIAL_STEPS, TRIAL_ROUNDS = 4, (128, 640), 3
+EVERYTHING = 1 << 28  # kEverything in layout.hpp
 FIRST_GUESS = 64.0  # codes scanned in the time of one probe, until measured
 
 
@@ -98,25 +98,31 @@ class SegmentPlanner:
 
     def _measure(self, planes: int) -> Costs:
         """Time real probes and real scans of this segment, for stored codes with every tenth bit flipped."""
-        bits = planes * 8
+        bits, n_tables, run = planes * 8, len(self.segment.tables), self.kernel.search
         rng = np.random.default_rng(0)
         stored = self.segment.codes()
         rows = rng.integers(0, len(stored), TRIAL_QUERIES)
         noise = np.packbits(rng.random((TRIAL_QUERIES, self.segment.n_bytes * 8)) < 0.1, axis=1)
+        queries = stored[rows] ^ noise
         costs = np.zeros((1, self.segment.n_bytes * 8), np.int32)
         costs[:, :bits] = 1
-        terms = CostTerms(stored[rows] ^ noise, costs, np.ones(1), np.zeros(TRIAL_QUERIES))
-        view = self.kernel.view([self.segment], [None])
-        order = self.kernel.schedule(self.segment, len(self.segment.tables), costs, bits, FIRST_GUESS, TRIAL_STEPS)
-        probing = self.kernel.plans([Plan(order[0], order[1], order[2], len(self.segment.tables))])
-        one = CostTerms(terms.packed[:1], costs, np.ones(1), np.zeros(1))
-        tried: list[tuple[Stats, Stats]] = []
-        for _ in range(TRIAL_ROUNDS):
-            several = self.kernel.search(view, probing, terms, bits, 10, "probe", 1)[2]
-            tried.append((several, self.kernel.search(view, self.kernel.plans([Plan()]), one, bits, 10, "flat", 1)[2]))
-        block_ns = min(single.flat_ns / single.blocks for _, single in tried)
-        batched = [several.flat_ns / several.blocks for several, _ in tried if several.flat_queries >= TRIAL_QUERIES]
-        block_batch_ns = min(batched, default=block_ns)
+        costed = self.kernel.cost_rows(costs, np.ones(1))
+        view, scan = self.kernel.view([self.segment], [None]), self.kernel.plans([Plan()])
+        orders = [self.kernel.schedule(self.segment, n_tables, costs, bits, FIRST_GUESS, n) for n in TRIAL_STEPS]
+        for steps, _, _ in orders:
+            steps["bound"] = 0  # never done early, and not followed by a scan either
+        probes = [self.kernel.plans([Plan(steps, codes, EVERYTHING, n_tables)]) for steps, codes, _ in orders]
+        short, long, single, batch = (
+            [run(view, plan, costed, some, None, bits, 1, how, 1)[2] for _ in range(TRIAL_ROUNDS)]
+            for plan, some, how in (
+                (probes[0], queries, "probe"),
+                (probes[1], queries, "probe"),
+                (scan, queries[:1], "flat"),
+                (scan, queries, "flat"),
+            )
+        )
+        block_ns, block_batch_ns = (min(s.flat_ns / s.blocks for s in stats) for stats in (single, batch))
         code_ns = max(block_batch_ns / 32, 1e-3)
-        probe_ns = min((s.probe_ns - code_ns * s.codes) / max(s.steps, 1) for s, _ in tried)
-        return Costs(max(probe_ns, 5.0), code_ns, block_ns, block_batch_ns)
+        # what the later probes add: the first ones also pay for a bound that is still loose
+        probe_ns = (min(s.probe_ns for s in long) - min(s.probe_ns for s in short)) - code_ns * (long[0].codes - short[0].codes)
+        return Costs(max(probe_ns / max(long[0].steps - short[0].steps, 1), 5.0), code_ns, block_ns, block_batch_ns)

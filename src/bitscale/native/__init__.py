@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.errors import InputError
-from bitscale.hamming import CostTerms
 from bitscale.native.compiled import FILTERS, CompiledKernel
 from bitscale.native.fallback import NumpyKernel
 from bitscale.native.layout import I64, U8, U32, Segment, Stats
+
+Float = NDArray[np.float64]
 
 log = logging.getLogger("bitscale")
 
@@ -39,12 +40,14 @@ class Kernel(Protocol):
     def forecast(self, costs: NDArray[np.int32], bits: int, share: float) -> int: ...
     def view(self, segments: Any, alive: Any, allowed: Any = None) -> Any: ...
     def plans(self, plans: Any) -> Any: ...
+    def cost_rows(self, costs: NDArray[np.int32], unit: Float) -> Any: ...
     def search(
-        self, view: Any, plans: Any, terms: CostTerms, bits: int, k: int, strategy: str, threads: int
-    ) -> tuple[I64, NDArray[np.float64], Stats]: ...
+        self, view: Any, plans: Any, costs: Any, packed: U8, base: Float | None, bits: int, k: int, strategy: str, threads: int
+    ) -> tuple[I64, Float, Stats]: ...
     def lookup(
-        self, view: Any, plans: Any, terms: CostTerms, bits: int, radius: NDArray[np.int32], strategy: str, threads: int
-    ) -> tuple[I64, I64, NDArray[np.float64], Stats]: ...
+        self, view: Any, plans: Any, costs: Any, packed: U8, base: Float | None, bits: int, radius: NDArray[np.int32],
+        strategy: str, threads: int,
+    ) -> tuple[I64, I64, Float, Stats]: ...  # fmt: skip
 
 
 def library() -> Path | None:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.hamming import CostTerms
 from bitscale.native.layout import I64, LANES, STEP, U8, U32, U64, Plan, Segment, Stats
+
+Float = NDArray[np.float64]
 
 STRATEGIES = {"auto": 0, "flat": 1, "probe": 2}
 FILTERS = ("avx512", "avx2", "portable")
@@ -73,16 +74,16 @@ class _Queries(Structure):
     )
 
 
-class _Stats(Structure):
-    _fields_ = tuple((name, c_uint64) for name in Stats._fields)
+def _address(array: NDArray[Any]) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
-def _address(array: NDArray[Any] | None) -> int | None:
-    return None if array is None else array.__array_interface__["data"][0]
+def _maybe(array: NDArray[Any] | None) -> int | None:
+    return None if array is None else _address(array)
 
 
 def _tables(segment: Segment) -> Any:
-    rows = [(t.first_bit, t.width, _address(t.offsets), _address(t.blocks), _address(t.positions)) for t in segment.tables]
+    rows = [(t.first_bit, t.width, _address(t.offsets), _address(t.blocks), _maybe(t.positions)) for t in segment.tables]
     return (_Table * len(rows))(*rows)
 
 
@@ -96,9 +97,9 @@ class View:
         self.rows = (_Segment * self.n)()
         for i, s in enumerate(segments):
             self.rows[i] = _Segment(
-                s.n_codes, s.n_items, s.n_bytes, len(s.tables), ctypes.addressof(self.tables[i]), _address(s.item_offsets),
-                _address(s.ordinals), _address(s.ids), s.first_id, _address(alive[i]),
-                None if allowed is None else _address(allowed[i]),
+                s.n_codes, s.n_items, s.n_bytes, len(s.tables), ctypes.addressof(self.tables[i]), _maybe(s.item_offsets),
+                _address(s.ordinals), _maybe(s.ids), s.first_id, _maybe(alive[i]),
+                None if allowed is None else _maybe(allowed[i]),
             )  # fmt: skip
 
 
@@ -111,9 +112,18 @@ class Plans:
         for i, p in enumerate(plans):
             n_steps = 0 if p.steps is None else len(p.steps)
             self.rows[i] = _Plan(
-                _address(p.steps), _address(p.codes), n_steps, p.final_bound, p.n_tables,
+                _maybe(p.steps), _maybe(p.codes), n_steps, p.final_bound, p.n_tables,
                 p.expected_ns, p.probe_ns, p.code_ns, p.block_ns, p.block_batch_ns,
             )  # fmt: skip
+
+
+class CostRows:
+    """Costs, one row for all queries or a row for each, with their addresses looked up once."""
+
+    def __init__(self, costs: NDArray[np.int32], unit: NDArray[np.float64]) -> None:
+        self.keep = (costs, unit)
+        self.address, self.unit = _address(costs), _address(unit)
+        self.rows, self.n_bits = costs.shape
 
 
 class CompiledKernel:
@@ -168,7 +178,7 @@ class CompiledKernel:
         positions = np.empty(n, np.uint32) if first_bit else None
         _check(
             self._lib.bitscale_table(
-                _address(distinct), n, n_bytes, first_bit, width, threads, _address(offsets), _address(blocks), _address(positions)
+                _address(distinct), n, n_bytes, first_bit, width, threads, _address(offsets), _address(blocks), _maybe(positions)
             )
         )
         return offsets, blocks, positions
@@ -199,52 +209,48 @@ class CompiledKernel:
         """Plans, one a segment, ready for `search` and `lookup`."""
         return Plans(plans)
 
+    def cost_rows(self, costs: NDArray[np.int32], unit: NDArray[np.float64]) -> CostRows:
+        """Costs and units of `CostTerms`, ready for `search` and `lookup`."""
+        return CostRows(costs, unit)
+
     def search(
-        self, view: View, plans: Plans, terms: CostTerms, bits: int, k: int, strategy: str, threads: int
-    ) -> tuple[I64, NDArray[np.float64], Stats]:
+        self, view: View, plans: Plans, costs: CostRows, packed: U8, base: Float | None, bits: int, k: int, strategy: str, threads: int
+    ) -> tuple[I64, Float, Stats]:
         """The k first items by (distance, id) for each query."""
-        n = len(terms.packed)
-        ids, distances = np.empty((n, k), np.int64), np.empty((n, k), np.float64)
-        stats = _Stats()
-        _check(
-            self._lib.bitscale_search(
-                view.rows, plans.rows, view.n, byref(_queries(terms, bits)), k, STRATEGIES[strategy], threads,
-                _address(ids), _address(distances), byref(stats),
-            )
+        found = np.empty((2, len(packed), k), np.int64)  # ids, then distances: one allocation, one address
+        address, stats = _address(found), Stats()
+        status = self._lib.bitscale_search(
+            view.rows, plans.rows, view.n, byref(_queries(costs, packed, base, bits)), k, STRATEGIES[strategy], threads,
+            address, address + found.nbytes // 2, byref(stats),
         )  # fmt: skip
-        return ids, distances, _stats(stats)
+        _check(status)
+        return found[0], found[1].view(np.float64), stats
 
     def lookup(
-        self, view: View, plans: Plans, terms: CostTerms, bits: int, radius: NDArray[np.int32], strategy: str, threads: int
-    ) -> tuple[I64, I64, NDArray[np.float64], Stats]:
+        self, view: View, plans: Plans, costs: CostRows, packed: U8, base: Float | None, bits: int, radius: NDArray[np.int32],
+        strategy: str, threads: int,
+    ) -> tuple[I64, I64, Float, Stats]:  # fmt: skip
         """All items within an integer radius of each query: (offsets, ids, distances)."""
-        result, total, stats = c_void_p(), c_uint64(), _Stats()
-        _check(
-            self._lib.bitscale_lookup(
-                view.rows, plans.rows, view.n, byref(_queries(terms, bits)), _address(radius), STRATEGIES[strategy], threads,
-                byref(result), byref(total), byref(stats),
-            )
+        result, total, stats = c_void_p(), c_uint64(), Stats()
+        status = self._lib.bitscale_lookup(
+            view.rows, plans.rows, view.n, byref(_queries(costs, packed, base, bits)), _address(radius), STRATEGIES[strategy],
+            threads, byref(result), byref(total), byref(stats),
         )  # fmt: skip
+        _check(status)
         try:
-            offsets = np.empty(len(terms.packed) + 1, np.int64)
+            offsets = np.empty(len(packed) + 1, np.int64)
             ids, distances = np.empty(total.value, np.int64), np.empty(total.value, np.float64)
         except MemoryError:
             self._lib.bitscale_lookup_take(result, None, None, None)
             raise
         self._lib.bitscale_lookup_take(result, _address(offsets), _address(ids), _address(distances))
-        return offsets, ids, distances, _stats(stats)
+        return offsets, ids, distances, stats
 
 
-def _queries(terms: CostTerms, bits: int) -> _Queries:
-    packed, costs = terms.packed, terms.costs
-    return _Queries(
-        _address(packed), _address(costs), _address(terms.unit), _address(terms.base),
-        len(packed), len(costs), packed.shape[1], costs.shape[1], bits,
-    )  # fmt: skip
-
-
-def _stats(stats: _Stats) -> Stats:
-    return Stats(*(getattr(stats, name) for name in Stats._fields))
+def _queries(costs: CostRows, packed: U8, base: Float | None, bits: int) -> _Queries:
+    n, n_bytes = packed.shape
+    base_address = None if base is None else _address(base)
+    return _Queries(_address(packed), costs.address, costs.unit, base_address, n, costs.rows, n_bytes, costs.n_bits, bits)
 
 
 def _check(status: int) -> None:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from bitscale.hamming import CostTerms, integer_distances
 from bitscale.native.layout import I64, LANES, STEP, U8, U32, U64, Plan, Segment, Stats, flags_of
 
+Float = NDArray[np.float64]
+NumpyCosts = tuple[NDArray[np.int32], Float]
 NumpyView = list[tuple[U8, I64]]  # per segment: codes and ids of the items that may be found
 
 
@@ -66,37 +68,47 @@ class NumpyKernel:
     def plans(self, plans: Sequence[Plan]) -> None:
         """Nothing to plan."""
 
+    def cost_rows(self, costs: NDArray[np.int32], unit: Float) -> tuple[NDArray[np.int32], Float]:
+        """Costs and units of `CostTerms`, ready for `search` and `lookup`."""
+        return costs, unit
+
     def search(
-        self, view: NumpyView, plans: None, terms: CostTerms, bits: int, k: int, strategy: str, threads: int
-    ) -> tuple[I64, NDArray[np.float64], Stats]:
+        self, view: NumpyView, plans: None, costs: NumpyCosts, packed: U8, base: Float | None, bits: int, k: int, strategy: str, threads: int
+    ) -> tuple[I64, Float, Stats]:
         """The k first items by (distance, id) for each query."""
-        n = len(terms.packed)
-        ids, distances = np.full((n, k), -1, np.int64), np.full((n, k), np.inf)
-        for i, (values, found) in enumerate(self._ranked(view, terms, k)):
+        ids, distances = np.full((len(packed), k), -1, np.int64), np.full((len(packed), k), np.inf)
+        for i, (values, found) in enumerate(_ranked(view, _terms(costs, packed, base), k)):
             ids[i, : len(found)] = found
             distances[i, : len(found)] = values
         return ids, distances, Stats()
 
     def lookup(
-        self, view: NumpyView, plans: None, terms: CostTerms, bits: int, radius: NDArray[np.int32], strategy: str, threads: int
-    ) -> tuple[I64, I64, NDArray[np.float64], Stats]:
+        self, view: NumpyView, plans: None, costs: NumpyCosts, packed: U8, base: Float | None, bits: int, radius: NDArray[np.int32],
+        strategy: str, threads: int,
+    ) -> tuple[I64, I64, Float, Stats]:  # fmt: skip
         """All items within an integer radius of each query: (offsets, ids, distances)."""
-        rows = list(self._ranked(view, terms, None, radius))
+        rows = list(_ranked(view, _terms(costs, packed, base), None, radius))
         offsets = np.cumsum([0, *(len(found) for _, found in rows)]).astype(np.int64)
         values = np.concatenate([np.empty(0), *(values for values, _ in rows)])
         ids = np.concatenate([np.empty(0, np.int64), *(found for _, found in rows)])
         return offsets, ids, values, Stats()
 
-    def _ranked(
-        self, view: NumpyView, terms: CostTerms, k: int | None, radius: NDArray[np.int32] | None = None
-    ) -> Iterator[tuple[NDArray[np.float64], I64]]:
-        all_ids = np.concatenate([np.empty(0, np.int64), *(ids for _, ids in view)])
-        for i in range(len(terms.packed)):
-            summed = np.concatenate([np.empty(0, np.int32), *(integer_distances(terms, i, codes) for codes, _ in view)])
-            rows = np.arange(len(summed))
-            if radius is not None:
-                rows = np.flatnonzero(summed <= radius[i])
-            elif k is not None and k < len(summed):
-                rows = np.flatnonzero(summed <= np.partition(summed, k - 1)[k - 1])
-            order = rows[np.lexsort((all_ids[rows], summed[rows]))][:k]
-            yield summed[order] * terms.unit[i % len(terms.unit)] + terms.base[i], all_ids[order]
+
+def _terms(costs: NumpyCosts, packed: U8, base: Float | None) -> CostTerms:
+    return CostTerms(packed, costs[0], costs[1], np.zeros(len(packed)) if base is None else base)
+
+
+def _ranked(
+    view: NumpyView, terms: CostTerms, k: int | None, radius: NDArray[np.int32] | None = None
+) -> Iterator[tuple[Float, I64]]:
+    """Distances and ids of each query's first k items, or of those within its radius, by (distance, id)."""
+    all_ids = np.concatenate([np.empty(0, np.int64), *(ids for _, ids in view)])
+    for i in range(len(terms.packed)):
+        summed = np.concatenate([np.empty(0, np.int32), *(integer_distances(terms, i, codes) for codes, _ in view)])
+        rows = np.arange(len(summed))
+        if radius is not None:
+            rows = np.flatnonzero(summed <= radius[i])
+        elif k is not None and k < len(summed):
+            rows = np.flatnonzero(summed <= np.partition(summed, k - 1)[k - 1])
+        order = rows[np.lexsort((all_ids[rows], summed[rows]))][:k]
+        yield summed[order] * terms.unit[i % len(terms.unit)] + terms.base[i], all_ids[order]

@@ -6,6 +6,7 @@ codes themselves in sorted order, further tables are copies in the bucket order 
 
 from __future__ import annotations
 
+import ctypes
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -103,15 +104,18 @@ class Plan(NamedTuple):
     block_batch_ns: float = 10.0
 
 
-class Stats(NamedTuple):
+class Stats(ctypes.Structure):
     """What a call did: for the planner's calibration and for the curious."""
 
-    steps: int = 0
-    codes: int = 0
-    blocks: int = 0
-    flat_queries: int = 0
-    probe_ns: int = 0
-    flat_ns: int = 0
+    _fields_ = tuple(
+        (name, ctypes.c_uint64) for name in ("steps", "codes", "blocks", "flat_queries", "probe_ns", "flat_ns")
+    )
+    steps: int  # buckets probed
+    codes: int  # codes in them
+    blocks: int  # blocks of 32 codes filtered by flat scans
+    flat_queries: int  # queries, times segments, that took a flat scan
+    probe_ns: int
+    flat_ns: int
 
 
 def bitmap_of(ordinals: I64, n: int) -> U64:

@@ -52,9 +52,10 @@ const Filter kPortable{"portable", find_portable, find_batch_portable};
 #if defined(__x86_64__)
 constexpr uint64_t kAhead = 16;  // blocks to prefetch ahead: the hardware stops at page borders
 
-inline void prefetch(const uint8_t* block, uint64_t stride, uint32_t bytes, bool wanted) {
+// Always inlined: GCC takes a function that only prefetches for one without effect, and drops the call.
+__attribute__((always_inline)) inline void prefetch(const uint8_t* block, uint64_t stride, uint32_t bytes, bool wanted) {
   if (wanted)
-    for (uint32_t c = 0; c < bytes; c += 64) _mm_prefetch(reinterpret_cast<const char*>(block + kAhead * stride + c), _MM_HINT_T0);
+    for (uint32_t c = 0; c < bytes; c += 64) __builtin_prefetch(block + kAhead * stride + c);
 }
 
 // ---------------------------------------------------------------- AVX2: one plane a register
@@ -149,10 +150,13 @@ const Filter kAvx2{"avx2", find_avx2, find_batch_avx2};
 
 struct Nibbles { __m512i low, high; };
 
-AVX512 Nibbles load_pair(const uint8_t* pair, bool whole) {
+AVX512 Nibbles split(__m512i codes) {
   const __m512i nibble = _mm512_set1_epi8(15);
-  const __m512i codes = _mm512_maskz_loadu_epi64(whole ? 0xFF : 0x0F, pair);
   return {_mm512_and_si512(codes, nibble), _mm512_and_si512(_mm512_srli_epi16(codes, 4), nibble)};
+}
+
+AVX512 Nibbles load_pair(const uint8_t* pair, bool whole) {
+  return split(whole ? _mm512_loadu_si512(pair) : _mm512_maskz_loadu_epi64(0x0F, pair));
 }
 
 AVX512 __m512i add_pair(__m512i sum, const Nibbles& codes, const uint8_t* tables) {
@@ -165,17 +169,44 @@ AVX512 uint32_t at_most_pair(__m512i sum, uint8_t threshold) {
   return _mm256_cmple_epu8_mask(both, _mm256_set1_epi8(static_cast<char>(threshold)));
 }
 
+// Up to eight pairs of planes: the tables stay in registers, and nothing but codes comes from memory.
 template <uint32_t kPairs>
-AVX512 uint64_t find_avx512_n(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, uint32_t planes,
-                              const uint8_t* tables, uint8_t threshold, uint32_t* mask) {
-  const uint32_t pairs = kPairs ? kPairs : (planes + 1) / 2;
+AVX512 uint64_t find_avx512_n(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, const uint8_t* tables,
+                              uint8_t threshold, uint32_t* mask) {
+  __m512i low[kPairs], high[kPairs];
+  for (uint32_t p = 0; p < kPairs; p++) {
+    low[p] = _mm512_loadu_si512(tables + p * kPairBytes);
+    high[p] = _mm512_loadu_si512(tables + p * kPairBytes + 64);
+  }
+  const uint64_t stride = uint64_t{n_bytes} * kLanes;
   for (uint64_t b = 0; b < n; b++) {
-    const uint8_t* block = blocks + b * n_bytes * kLanes;
-    prefetch(block, n_bytes * kLanes, pairs * 64, b + kAhead < n);
+    const uint8_t* block = blocks + b * stride;
+    prefetch(block, stride, kPairs * 64, b + kAhead < n);
+    __m512i lows = _mm512_setzero_si512(), highs = _mm512_setzero_si512();
+#pragma GCC unroll 8
+    for (uint32_t p = 0; p < kPairs; p++) {
+      const Nibbles codes = load_pair(block + p * 64, true);
+      lows = _mm512_adds_epu8(lows, _mm512_shuffle_epi8(low[p], codes.low));
+      highs = _mm512_adds_epu8(highs, _mm512_shuffle_epi8(high[p], codes.high));
+    }
+    if (const uint32_t found = at_most_pair(_mm512_adds_epu8(lows, highs), threshold)) {
+      *mask = found;
+      return b;
+    }
+  }
+  return n;
+}
+
+AVX512 uint64_t find_avx512_any(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, uint32_t planes,
+                                const uint8_t* tables, uint8_t threshold, uint32_t* mask) {
+  const uint32_t pairs = (planes + 1) / 2;
+  const uint64_t stride = uint64_t{n_bytes} * kLanes;
+  for (uint64_t b = 0; b < n; b++) {
+    const uint8_t* block = blocks + b * stride;
+    prefetch(block, stride, pairs * 64, b + kAhead < n);
     __m512i sum = _mm512_setzero_si512();
-#pragma GCC unroll 16
     for (uint32_t p = 0; p < pairs; p++)
-      sum = add_pair(sum, load_pair(block + p * 64, kPairs || p * 2 + 1 < planes), tables + p * kPairBytes);
+      sum = add_pair(sum, load_pair(block + p * 64, p * 2 + 1 < planes), tables + p * kPairBytes);
     if ((*mask = at_most_pair(sum, threshold))) return b;
   }
   return n;
@@ -185,11 +216,11 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx2"))) uint64_t find_avx512(
     const uint8_t* blocks, uint64_t n, uint32_t n_bytes, uint32_t planes, const uint8_t* tables, uint8_t threshold,
     uint32_t* mask) {
   switch (planes) {
-    case 2: return find_avx512_n<1>(blocks, n, n_bytes, planes, tables, threshold, mask);
-    case 4: return find_avx512_n<2>(blocks, n, n_bytes, planes, tables, threshold, mask);
-    case 8: return find_avx512_n<4>(blocks, n, n_bytes, planes, tables, threshold, mask);
-    case 16: return find_avx512_n<8>(blocks, n, n_bytes, planes, tables, threshold, mask);
-    default: return find_avx512_n<0>(blocks, n, n_bytes, planes, tables, threshold, mask);
+    case 2: return find_avx512_n<1>(blocks, n, n_bytes, tables, threshold, mask);
+    case 4: return find_avx512_n<2>(blocks, n, n_bytes, tables, threshold, mask);
+    case 8: return find_avx512_n<4>(blocks, n, n_bytes, tables, threshold, mask);
+    case 16: return find_avx512_n<8>(blocks, n, n_bytes, tables, threshold, mask);
+    default: return find_avx512_any(blocks, n, n_bytes, planes, tables, threshold, mask);
   }
 }
 

@@ -27,6 +27,17 @@ class Query {
     return sum;
   }
 
+  // The same of all lanes.
+  void distances(const uint8_t* block, int32_t* out) const {
+    for (uint32_t lane = 0; lane < kLanes; lane++) out[lane] = 0;
+    const int32_t* cost = costs_.data();
+    for (uint32_t j = 0; j < planes_; j++, cost += 32)
+      for (uint32_t lane = 0; lane < kLanes; lane++) {
+        const uint8_t byte = block[j * kLanes + lane];
+        out[lane] += cost[byte & 15] + cost[16 + (byte >> 4)];
+      }
+  }
+
   // Set tables and threshold so that no code within `reach` is filtered out. Tables are rescaled only when the
   // reach has shrunk enough to matter.
   void aim(int32_t reach) {

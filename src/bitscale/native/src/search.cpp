@@ -156,10 +156,8 @@ void scan_batch(const Segment& segment, Search<Sink>* const* searches, uint64_t 
   }
 }
 
-Top part_of(const Top& sink, size_t k) { return Top(k, sink.limit()); }
-Ball part_of(const Ball& sink, size_t) { return Ball(sink.reach()); }
-size_t size_of(const Top& sink) { return sink.k(); }
-size_t size_of(const Ball&) { return 0; }
+Top part_of(const Top& sink) { return Top(sink.wanted(), sink.limit()); }
+Ball part_of(const Ball& sink) { return Ball(sink.reach()); }
 
 template <class Sink>
 void flat_all(const Segment& segment, std::vector<Search<Sink>*>* searches, uint32_t threads, double block_ns) {
@@ -178,7 +176,7 @@ void flat_all(const Segment& segment, std::vector<Search<Sink>*>* searches, uint
     std::vector<Search<Sink>*> own;
     parts[t].reserve(n);
     for (Search<Sink>* search : *searches) {
-      parts[t].push_back({search->query, part_of(search->sink, size_of(search->sink)), search->costs, search->seen,
+      parts[t].push_back({search->query, part_of(search->sink), search->costs, search->seen,
                           search->settled, {}, false});
       own.push_back(&parts[t].back());
     }

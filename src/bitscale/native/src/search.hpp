@@ -8,6 +8,8 @@
 
 namespace bitscale {
 
+constexpr uint64_t kSeed = 10;  // rows to look at nearest first, for each hit wanted, while nothing is known
+
 enum Strategy : uint32_t { kAuto = 0, kFlat = 1, kProbe = 2 };
 
 // What the planner knows about a segment under the current costs, bits and k. Times are nanoseconds, measured.
@@ -77,8 +79,32 @@ struct Search {
     }
   }
 
+  // With nothing found yet the filter lets everything through, in stored order. Nearest first instead: a bound
+  // stands at once, and long lists of equal codes far away are never walked.
+  uint64_t seed(const Segment& segment, const Table& table, uint64_t begin, uint64_t end, bool mark) {
+    end = std::min<uint64_t>(end, begin + std::max<uint64_t>(kLanes, kSeed * sink.wanted()));
+    std::vector<Hit> rows;
+    rows.reserve(end - begin);
+    for (uint64_t at = begin; at < end;) {
+      int32_t distances[kLanes];
+      query.distances(table.blocks + at / kLanes * segment.block_bytes(), distances);
+      for (const uint64_t stop = std::min(end, at / kLanes * kLanes + kLanes); at < stop; at++)
+        rows.push_back({distances[at % kLanes], static_cast<int64_t>(at)});
+    }
+    const auto farther = [](const Hit& a, const Hit& b) { return b < a; };
+    std::make_heap(rows.begin(), rows.end(), farther);
+    for (; !rows.empty() && rows.front().distance <= sink.reach(); rows.pop_back()) {
+      const Hit nearest = rows.front();
+      std::pop_heap(rows.begin(), rows.end(), farther);
+      const uint32_t row = table.positions ? table.positions[nearest.id] : static_cast<uint32_t>(nearest.id);
+      if (nearest.distance >= settled && (mark ? seen.add(row) : !seen.has(row))) take(segment, row, nearest.distance);
+    }
+    return end;
+  }
+
   // Filter the rows [begin, end) of a table. `mark`: remember rows, other tables may show them again.
   void scan(const Segment& segment, const Table& table, uint64_t begin, uint64_t end, bool mark) {
+    if (!sink.bounded()) begin = seed(segment, table, begin, end, mark);
     const Filter& by = filter();
     const uint64_t last = (end + kLanes - 1) / kLanes;
     for (uint64_t b = begin / kLanes; b < last; b++) {

@@ -24,7 +24,7 @@ class Top {
   int32_t reach() const { return limit_.distance; }
   bool bounded() const { return limit_.distance < kEverything; }
   const Hit& limit() const { return limit_; }
-  size_t k() const { return k_; }
+  size_t wanted() const { return k_; }
   // False: this hit came too late, and so will every later id at this distance.
   bool offer(int32_t distance, int64_t id) {
     const Hit hit{distance, id};
@@ -56,6 +56,7 @@ class Ball {
  public:
   explicit Ball(int32_t radius) : radius_(radius) {}
   int32_t reach() const { return radius_; }
+  size_t wanted() const { return 0; }
   bool bounded() const { return true; }
   bool offer(int32_t distance, int64_t id) {
     hits_.push_back({distance, id});
