@@ -71,6 +71,7 @@ class ExactIndex(Index):
         self.last_stats = Stats()
         self._set_up(tables)
         self.add(codes, ids, threads=threads)
+        self._kernel.trim()
 
     def _set_up(self, tables: bool) -> None:
         self._tables, self._kernel = tables, kernel()

@@ -100,10 +100,8 @@ class SegmentPlanner:
         """Time real probes and real scans of this segment, for stored codes with every tenth bit flipped."""
         bits, n_tables, run = planes * 8, len(self.segment.tables), self.kernel.search
         rng = np.random.default_rng(0)
-        stored = self.segment.codes()
-        rows = rng.integers(0, len(stored), TRIAL_QUERIES)
         noise = np.packbits(rng.random((TRIAL_QUERIES, self.segment.n_bytes * 8)) < 0.1, axis=1)
-        queries = stored[rows] ^ noise
+        queries = self.segment.some_codes(rng.integers(0, self.segment.n_codes, TRIAL_QUERIES)) ^ noise
         costs = np.zeros((1, self.segment.n_bytes * 8), np.int32)
         costs[:, :bits] = 1
         costed = self.kernel.cost_rows(costs, np.ones(1))

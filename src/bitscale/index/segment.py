@@ -26,15 +26,15 @@ def build_segment(codes: U8, ids: I64, n_bits: int, kernel: Kernel, *, tables: b
     """Sort `codes` (n, n_bytes) under strictly increasing `ids` into a segment."""
     n = len(ids)
     ordinals, item_offsets, distinct = kernel.sort(codes, threads)
-    built = []
+    n_codes, built = len(distinct), []
     first_bit = 0
-    for width in key_widths(len(distinct), n_bits, tables):
+    for width in key_widths(n_codes, n_bits, tables):
         offsets, blocks, positions = kernel.table(distinct, first_bit, width, threads)
         built.append(Table(first_bit, width, offsets, blocks, positions))
         first_bit += width
     numbered = n > 0 and int(ids[-1]) - int(ids[0]) == n - 1
     return Segment(
-        n_codes=len(distinct),
+        n_codes=n_codes,
         n_bytes=codes.shape[1],
         tables=tuple(built),
         item_offsets=item_offsets,

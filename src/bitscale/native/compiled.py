@@ -135,6 +135,7 @@ class CompiledKernel:
         lib = self._lib = ctypes.CDLL(str(path))
         lib.bitscale_filter.restype = c_char_p
         lib.bitscale_choose_filter.argtypes = [c_char_p]
+        lib.bitscale_trim.restype = None
         lib.bitscale_forecast.argtypes = [c_void_p, c_uint32, c_double]
         lib.bitscale_forecast.restype = c_int32
         lib.bitscale_sort.argtypes = [c_void_p, c_uint64, c_uint32, c_uint32, c_void_p, c_void_p, c_void_p, c_void_p]
@@ -182,6 +183,10 @@ class CompiledKernel:
             )
         )
         return offsets, blocks, positions
+
+    def trim(self) -> None:
+        """Give memory that building left behind back to the system."""
+        self._lib.bitscale_trim()
 
     def schedule(
         self, segment: Segment, n_tables: int, costs: NDArray[np.int32], bits: int, probe_codes: float, capacity: int

@@ -44,6 +44,9 @@ class NumpyKernel:
         offsets = np.concatenate([[0], np.cumsum(np.bincount(keys, minlength=1 << width))]).astype(np.uint32)
         return offsets, np.ascontiguousarray(blocks.reshape(-1, LANES, n_bytes).transpose(0, 2, 1)), positions
 
+    def trim(self) -> None:
+        """NumPy looks after its own memory."""
+
     def schedule(
         self, segment: Segment, n_tables: int, costs: NDArray[np.int32], bits: int, probe_codes: float, capacity: int
     ) -> tuple[NDArray[np.void], NDArray[np.float32], int]:

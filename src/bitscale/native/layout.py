@@ -57,6 +57,10 @@ class Segment:
         """The distinct codes, (n_codes, n_bytes), in sorted order."""
         return self.tables[0].blocks.transpose(0, 2, 1).reshape(-1, self.n_bytes)[: self.n_codes]
 
+    def some_codes(self, rows: I64) -> U8:
+        """The distinct codes at `rows` of the sorted order."""
+        return self.tables[0].blocks[rows // LANES, :, rows % LANES]
+
     def all_ids(self) -> I64:
         """Ids by ordinal, ascending."""
         if self.ids is not None:

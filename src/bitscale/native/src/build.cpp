@@ -2,6 +2,9 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 #include <memory>
 #include <new>
 #include <vector>
@@ -223,4 +226,11 @@ BITSCALE_API int bitscale_table(const uint8_t* distinct, uint64_t n, uint32_t n_
   return kNoMemory;
 } catch (...) {
   return kBadArgument;
+}
+
+// Give memory that building left behind back to the system.
+BITSCALE_API void bitscale_trim() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
 }

@@ -43,15 +43,19 @@ struct Search {
   Stats stats;
   bool needs_flat = false;
 
-  // Hand over the items of one distinct code.
-  void take(const Segment& segment, uint64_t row, int32_t distance) {
+  // Hand over the items of one distinct code, unless that was done before. `mark`: it may be met again.
+  void take(const Segment& segment, uint32_t row, int32_t distance, bool mark) {
+    if (seen.has(row)) return;
+    bool taken = false;
     uint64_t item = row, end = row + 1;
-    if (segment.item_offsets) item = segment.item_offsets[row], end = segment.item_offsets[row + 1];
+    if (segment.item_offsets) item = segment.item_offsets[row], end = segment.item_offsets[row + 1u];
     for (; item < end; item++) {
       const uint32_t ordinal = segment.ordinals[item];
       if (!in_bitmap(segment.alive, ordinal) || !in_bitmap(segment.allowed, ordinal)) continue;
-      if (!sink.offer(distance, segment.ids ? segment.ids[ordinal] : segment.first_id + ordinal)) return;
+      if (!sink.offer(distance, segment.ids ? segment.ids[ordinal] : segment.first_id + ordinal)) break;
+      taken = true;
     }
+    if (taken && mark) seen.add(row);  // what was refused now will be refused again
   }
 
   // Rows of table 0 that all lie at one distance: their items need no second look at the codes.
@@ -74,8 +78,7 @@ struct Search {
       if (distance > sink.reach() || distance < settled) continue;
       const uint64_t at = block * kLanes + lane;
       const uint32_t row = table.positions ? table.positions[at] : static_cast<uint32_t>(at);
-      if (mark ? !seen.add(row) : seen.has(row)) continue;
-      take(segment, row, distance);
+      take(segment, row, distance, mark);
     }
   }
 
@@ -97,7 +100,7 @@ struct Search {
       const Hit nearest = rows.front();
       std::pop_heap(rows.begin(), rows.end(), farther);
       const uint32_t row = table.positions ? table.positions[nearest.id] : static_cast<uint32_t>(nearest.id);
-      if (nearest.distance >= settled && (mark ? seen.add(row) : !seen.has(row))) take(segment, row, nearest.distance);
+      if (nearest.distance >= settled) take(segment, row, nearest.distance, mark);
     }
     return end;
   }

@@ -80,15 +80,11 @@ class Seen {
     if (count_) std::fill(slots_.begin(), slots_.end(), 0);
     count_ = 0;
   }
-  bool empty() const { return count_ == 0; }
   bool has(uint32_t row) const { return count_ && slots_[slot(row)]; }
-  bool add(uint32_t row) {  // false when it was there
+  void add(uint32_t row) {
     if (count_ * 2 >= slots_.size()) grow();
-    const size_t at = slot(row);
-    if (slots_[at]) return false;
-    slots_[at] = uint64_t{row} + 1;
+    slots_[slot(row)] = uint64_t{row} + 1;
     count_++;
-    return true;
   }
 
  private:
