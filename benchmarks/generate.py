@@ -32,7 +32,9 @@ def packed(kind: str, n: int, n_queries: int, n_bits: int, seed: int) -> tuple[N
     return rows[:n].copy(), rows[n:].copy()
 
 
-def codes(kind: str, weighting: str, n: int, n_queries: int = 100, n_bits: int = 64, seed: int = 0) -> tuple[bs.Codes, bs.Codes]:
+def codes(
+    kind: str, weighting: str, n: int, n_queries: int = 100, n_bits: int = 64, seed: int = 0
+) -> tuple[bs.Codes, bs.Codes]:
     """The same as `Codes`."""
     database, queries = packed(kind, n, n_queries, n_bits, seed)
     heavy = weights(weighting, n_bits)

@@ -25,11 +25,10 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+import bitscale as bs
 import generate
 from peers import PEERS
-from timing import interleaved, machine, resident
-
-import bitscale as bs
+from timing import interleaved, machine
 
 ROOT = Path(__file__).resolve().parents[1]
 Rows = list[dict[str, Any]]
@@ -80,8 +79,10 @@ def peers(scale: float, rounds: int) -> Rows:
             row = {"n": len(database), "codes": kind, "k": k, "batch": batch, "seconds_per_query": per_query}
             row["ratio"] = {name: per_query[name] / per_query["bitscale"] for name in names}
             rows.append(row)
-            say(f"peers {kind} n={len(database)} k={k} batch={batch}: " + ", ".join(f"{n} {r:.0f}x" for n, r in row["ratio"].items()))
-        del searches, index
+            say(
+                f"peers {kind} n={len(database)} k={k} batch={batch}: "
+                + ", ".join(f"{n} {r:.0f}x" for n, r in row["ratio"].items())
+            )
     return rows
 
 
@@ -174,7 +175,8 @@ def build(scale: float, prototype: str | None) -> Rows:
         flags = ["-O3", "-mavx2", "-mbmi2", "-mpopcnt", "-shared", "-fPIC", "-pthread"]
         subprocess.run(["g++", *flags, "wh.cpp", "-o", "libwh.so"], cwd=folder, check=True)
         spec = importlib.util.spec_from_file_location("weighted_hamming", Path(folder) / "weighted_hamming.py")
-        assert spec and spec.loader
+        assert spec is not None
+        assert spec.loader is not None
         theirs = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(theirs)
         groups = [np.arange(16 * t, 16 * t + 16) for t in range(4)]
@@ -186,12 +188,20 @@ def build(scale: float, prototype: str | None) -> Rows:
                 "prototype": lambda w=weights, database=database: theirs.Mih(w, database.packed, groups),
             }
             times = interleaved(runs, 5)
-            rows.append({"n": len(database), "codes": kind, "seconds": times, "ratio": times["prototype"] / times["bitscale"]})
+            rows.append(
+                {"n": len(database), "codes": kind, "seconds": times, "ratio": times["prototype"] / times["bitscale"]}
+            )
             say(f"build {kind}: {rows[-1]['ratio']:.2f}x faster")
     return rows
 
 
-OPEN = "import time,sys; t=time.perf_counter(); import bitscale as bs; i=bs.ExactIndex.open(sys.argv[1]); print(time.perf_counter()-t, len(i))"
+OPEN = """
+import sys, time
+start = time.perf_counter()
+import bitscale as bs
+index = bs.ExactIndex.open(sys.argv[1])
+print(time.perf_counter() - start, len(index))
+"""
 
 
 def open_file(scale: float, rounds: int) -> Rows:
@@ -206,7 +216,12 @@ def open_file(scale: float, rounds: int) -> Rows:
         for _ in range(rounds):
             out = subprocess.run([sys.executable, "-c", OPEN, str(path)], check=True, capture_output=True, text=True)
             times.append(float(out.stdout.split()[0]))
-        row = {"n": len(database), "bytes": path.stat().st_size, "seconds": float(np.median(times)), "build_and_save": saved}
+        row = {
+            "n": len(database),
+            "bytes": path.stat().st_size,
+            "seconds": float(np.median(times)),
+            "build_and_save": saved,
+        }
     say(f"open: {row['seconds']:.2f} s for {row['bytes'] / 1e6:.0f} MB")
     return [row]
 
@@ -242,7 +257,13 @@ def summary(results: dict[str, Rows]) -> list[dict[str, Any]]:
     def ratio(n: float, kind: str, k: int, batch: int, peer: str, target: float) -> None:
         for row in results.get("peers", []):
             if (row["n"], row["codes"], row["k"], row["batch"]) == (n, kind, k, batch):
-                rows.append({"what": f"{n / 1e6:g}M {kind} k={k} batch={batch} against {peer}", "value": row["ratio"][peer], "at_least": target})
+                rows.append(
+                    {
+                        "what": f"{n / 1e6:g}M {kind} k={k} batch={batch} against {peer}",
+                        "value": row["ratio"][peer],
+                        "at_least": target,
+                    }
+                )
 
     ratio(1e7, "c100-10", 10, 1, "flat", 100)
     ratio(1e7, "c100-10", 10, 100, "flat", 100)
@@ -253,22 +274,48 @@ def summary(results: dict[str, Rows]) -> list[dict[str, Any]]:
     ratio(1e6, "random", 10, 1, "flat", 3)
     if results.get("planner"):
         shares = [row["share_of_best"] for row in results["planner"]]
-        rows.append({"what": "planner against best strategy, geometric mean", "value": float(np.exp(np.mean(np.log(shares)))), "at_least": 0.95})
+        rows.append(
+            {
+                "what": "planner against best strategy, geometric mean",
+                "value": float(np.exp(np.mean(np.log(shares)))),
+                "at_least": 0.95,
+            }
+        )
         rows.append({"what": "planner against best strategy, worst cell", "value": min(shares), "at_least": 0.7})
     for row in results.get("bandwidth", []):
         rows.append({"what": "flat scan, share of read bandwidth", "value": row["share_of_read"], "at_least": 0.6})
-        rows.append({"what": "flat scan, share of the read's two-thread gain", "value": row["share_of_read_gain"], "at_least": 0.9})
-    ours = {row["n"]: row["seconds_per_query"]["bitscale"] for row in results.get("peers", []) if (row["codes"], row["k"], row["batch"]) == ("c100-10", 10, 1)}
+        rows.append(
+            {
+                "what": "flat scan, share of the read's two-thread gain",
+                "value": row["share_of_read_gain"],
+                "at_least": 0.9,
+            }
+        )
+    ours = {
+        row["n"]: row["seconds_per_query"]["bitscale"]
+        for row in results.get("peers", [])
+        if (row["codes"], row["k"], row["batch"]) == ("c100-10", 10, 1)
+    }
     if {1_000_000, 10_000_000} <= set(ours):
-        rows.append({"what": "time at 10M / time at 1M, c100-10", "value": ours[10_000_000] / ours[1_000_000], "at_most": 3})
+        rows.append(
+            {"what": "time at 10M / time at 1M, c100-10", "value": ours[10_000_000] / ours[1_000_000], "at_most": 3}
+        )
     for row in results.get("lookup", []):
-        rows.append({"what": f"lookup radius 2, {row['codes']}, against the flat scan", "value": row["ratio"], "at_least": 50})
+        rows.append(
+            {"what": f"lookup radius 2, {row['codes']}, against the flat scan", "value": row["ratio"], "at_least": 50}
+        )
     for row in results.get("build", []):
         rows.append({"what": f"build, {row['codes']}, against the prototype", "value": row["ratio"], "at_least": 1.5})
     for row in results.get("open", []):
         rows.append({"what": "open of a saved index, seconds", "value": row["seconds"], "at_most": 1})
     for row in results.get("memory", []):
-        rows.append({"what": f"resident bytes a code, {row['layout']}", "value": row["resident_bytes_per_code"], "at_most": 17 if row["layout"] == "flat" else 64})
+        rows.append(
+            {
+                "what": f"resident bytes a code, {row['layout']}",
+                "value": row["resident_bytes_per_code"],
+                "at_most": 17 if row["layout"] == "flat" else 64,
+            }
+        )
     return rows
 
 

@@ -127,10 +127,12 @@ class Index(ABC):
 
     def check_same_space(self, codes: Codes | Relaxed) -> None:
         """Refuse codes whose distances to the stored ones would mean nothing."""
+        if not isinstance(codes, Codes | Relaxed):
+            raise InputError(
+                f"expected Codes or Relaxed. Got {type(codes).__name__}; wrap packed bits with Codes.from_packed."
+            )
         if codes.bit_weights is self.bit_weights and codes.model == self.model:
             return
-        if not isinstance(codes, Codes | Relaxed):
-            raise InputError(f"expected Codes or Relaxed. Got {type(codes).__name__}; wrap packed bits with Codes.from_packed.")
         if codes.n_bits != self.n_bits:
             raise ModelMismatch(
                 f"this index stores {self.n_bits}-bit codes. Got {codes.n_bits}-bit codes; "

@@ -20,8 +20,9 @@ from bitscale.index.file import Stored, read_index, write_index
 from bitscale.index.plan import STRATEGIES, SegmentPlanner, Strategy
 from bitscale.index.segment import build_segment, living_items
 from bitscale.index.selection import Selection
-from bitscale.native import kernel
-from bitscale.native.layout import U64, Segment, Stats, bitmap_of, flags_of
+from bitscale.native import Kernel
+from bitscale.native import kernel as default_kernel
+from bitscale.native.layout import U64, Queries, Segment, Stats, bitmap_of, flags_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,14 +39,11 @@ class State:
 
 
 class Call(NamedTuple):
-    """Queries in the form of `hamming.CostTerms`, with the costs as the kernel takes them."""
+    """Queries as the kernel takes them, and what the planner must know of their costs."""
 
-    packed: NDArray[np.uint8]
-    base: Float | None  # None: 0
+    queries: Queries
     costs: NDArray[np.int32]
     unit: Float
-    rows: Any
-    bits: int
     name: str | None  # under which schedules for these costs are kept; None: the queries have their own
 
 
@@ -58,23 +56,29 @@ class ExactIndex(Index):
     each sees one consistent state.
 
     `strategy` is "auto"; "flat", "prefix" and "multi" force one way of searching, for measuring. The answer is
-    the same.
+    the same. `kernel` is the machine's best, or one of `bitscale.native.choose`.
     """
 
     def __init__(
-        self, codes: Codes, ids: ArrayLike | None = None, *, tables: bool = True, threads: int | None = None
+        self,
+        codes: Codes,
+        ids: ArrayLike | None = None,
+        *,
+        tables: bool = True,
+        threads: int | None = None,
+        kernel: Kernel | None = None,
     ) -> None:
         if not isinstance(codes, Codes):
             raise InputError(f"expected Codes. Got {type(codes).__name__}; wrap packed bits with Codes.from_packed.")
         self.bit_weights, self.n_bits, self.model = codes.bit_weights, codes.n_bits, codes.model
         self.strategy: Strategy = "auto"
         self.last_stats = Stats()
-        self._set_up(tables)
+        self._set_up(tables, kernel or default_kernel())
         self.add(codes, ids, threads=threads)
         self._kernel.trim()
 
-    def _set_up(self, tables: bool) -> None:
-        self._tables, self._kernel = tables, kernel()
+    def _set_up(self, tables: bool, kernel: Kernel) -> None:
+        self._tables, self._kernel = tables, kernel
         self._snapped, self._unit = hamming.snap(self.bit_weights)
         self._rows: dict[tuple[str, int], tuple[NDArray[np.int32], Float, Any]] = {}  # by (name, bits)
         self._writing = threading.Lock()
@@ -173,9 +177,7 @@ class ExactIndex(Index):
         call = self._call(codes, used, weights)
         view, n_live = self._view(state, where)
         plans = self._plans(state, call, k / max(n_live, 1))
-        ids, distances, self.last_stats = self._kernel.search(
-            view, plans, call.rows, call.packed, call.base, used, k, self._mode(), threads
-        )
+        ids, distances, self.last_stats = self._kernel.search(view, plans, call.queries, k, self._mode(), threads)
         return Hits(ids, distances)
 
     def lookup(
@@ -209,10 +211,10 @@ class ExactIndex(Index):
             limit = integer_limits(call, len(codes), max_distance)
         view, _ = self._view(state, where)
         plans = self._plans(state, call, None)
-        *found, self.last_stats = self._kernel.lookup(
-            view, plans, call.rows, call.packed, call.base, used, limit, self._mode(), threads
+        offsets, ids, distances, self.last_stats = self._kernel.lookup(
+            view, plans, call.queries, limit, self._mode(), threads
         )
-        return Neighbours(*found)
+        return Neighbours(offsets, ids, distances)
 
     # ------------------------------------------------------------------ files
 
@@ -230,10 +232,21 @@ class ExactIndex(Index):
         index.bit_weights, index.model = stored.bit_weights, stored.model
         index.n_bits = len(stored.bit_weights)
         index.strategy, index.last_stats = "auto", Stats()
-        index._set_up(stored.tables)
+        index._set_up(stored.tables, default_kernel())
         index._next_id = stored.next_id
         index._state = index._make_state(stored.segments, stored.alive)
         return index
+
+    def describe(self) -> dict[str, Any]:
+        """How the items are stored, for people."""
+        segments = self._now().segments
+        return {
+            "segments": len(segments),
+            "distinct_codes": sum(segment.n_codes for segment in segments),
+            "tables": [[table.width for table in segment.tables] for segment in segments],
+            "bytes": sum(array.nbytes for segment in segments for array in segment.arrays()),
+            "kernel": self._kernel.name,
+        }
 
     # ------------------------------------------------------------------ the engine room
 
@@ -254,7 +267,10 @@ class ExactIndex(Index):
 
     def _merged(self, segments: list[Segment], alive: list[U64 | None], threads: int) -> State:
         """Merge the newest segments while they are of one size, and rewrite one that is mostly dead."""
-        live = [int(flags_of(b, s.n_items).sum()) if b is not None else s.n_items for s, b in zip(segments, alive, strict=True)]
+        live = [
+            int(flags_of(b, s.n_items).sum()) if b is not None else s.n_items
+            for s, b in zip(segments, alive, strict=True)
+        ]
         at = len(segments)
         size = 0
         while at and (at == len(segments) or live[at - 1] < 2 * size):
@@ -286,21 +302,24 @@ class ExactIndex(Index):
             return
         known = ascending[self._living(state, ascending)]
         if len(known):
-            raise InputError(f"id {known[0]} is already in this index ({len(known)} such). Remove it first, or choose others.")
+            raise InputError(
+                f"id {known[0]} is already in this index ({len(known)} such). Remove it first, or choose others."
+            )
 
     def _call(self, queries: Codes | Relaxed, bits: int, weights: ArrayLike | None, name: str = "weights") -> Call:
         """What this call costs: rows kept from call to call where queries share them, else the queries' own."""
         if weights is not None or isinstance(queries, Relaxed):
             terms = hamming.cost_terms(queries, bits, self.bit_weights if weights is None else weights)
             rows = self._kernel.cost_rows(terms.costs, terms.unit)
-            return Call(terms.packed, terms.base, terms.costs, terms.unit, rows, bits, None)
+            return Call(Queries(rows, terms.packed, terms.base, bits), terms.costs, terms.unit, None)
         kept = self._rows.get((name, bits))
         if kept is None:
             costs = self._snapped[None].copy() if name == "weights" else np.ones((1, self.n_bits), np.int32)
             costs[:, bits:] = 0
             unit = np.array([self._unit if name == "weights" else 1.0])
             kept = self._rows[name, bits] = costs, unit, self._kernel.cost_rows(costs, unit)
-        return Call(queries.packed, None, *kept, bits, name)
+        costs, unit, rows = kept
+        return Call(Queries(rows, queries.packed, None, bits), costs, unit, name)
 
     def _view(self, state: State, where: ArrayLike | Selection | None) -> tuple[Any, int]:
         """What the kernel may find, and how many items that is."""
@@ -312,12 +331,13 @@ class ExactIndex(Index):
         return selection.view(state, self._kernel)
 
     def _plans(self, state: State, call: Call, share: float | None) -> Any:
-        key = (self.strategy, call.bits, call.name, share)
+        bits = call.queries.bits
+        key = (self.strategy, bits, call.name, share)
         plans = state.plans.get(key)
         if plans is None:
             if len(state.plans) > 256:
                 state.plans.clear()
-            rows = [planner.plan(self.strategy, call.costs[0], call.bits, share, call.name) for planner in state.planners]
+            rows = [planner.plan(self.strategy, call.costs[0], bits, share, call.name) for planner in state.planners]
             plans = state.plans[key] = self._kernel.plans(rows)
         return plans
 
@@ -345,6 +365,6 @@ def integer_limits(call: Call, n: int, max_distance: float | None) -> NDArray[np
     """The largest integer distance whose value is still at most `max_distance`, for each query; -1 where none is."""
     if max_distance is None or not max_distance >= 0:
         raise InputError(f"max_distance must be a number, 0 or more. Got {max_distance!r}.")
-    base = np.zeros(n) if call.base is None else call.base
+    base = np.zeros(n) if call.queries.base is None else call.queries.base
     room = np.where(max_distance < base, -1.0, np.floor((max_distance - base) / call.unit))  # units: powers of two
     return np.minimum(room, hamming.TOTAL_BELOW).astype(np.int32)

@@ -61,7 +61,9 @@ def write_index(path: Path, stored: Stored) -> None:
         arrays.append(np.ascontiguousarray(array))
         return len(arrays) - 1
 
-    segments = [_describe(segment, alive, section) for segment, alive in zip(stored.segments, stored.alive, strict=True)]
+    segments = [
+        _describe(segment, alive, section) for segment, alive in zip(stored.segments, stored.alive, strict=True)
+    ]
     with ThreadPoolExecutor(2) as pool:
         sums = list(pool.map(_checksums, arrays))
     header = {
@@ -82,12 +84,14 @@ def write_index(path: Path, stored: Stored) -> None:
         file.write(HEAD.pack(MAGIC, VERSION, len(body), zlib.crc32(head + body)) + body)
         for array in arrays:
             file.write(bytes(-file.tell() % ALIGN))
-            file.write(memoryview(array.reshape(-1)).cast("B") if array.size else b"")
+            file.write(array.reshape(-1).view(np.uint8).data)
 
     try:
         write_whole(path, write)
     except OSError as error:
-        raise FileError(f"cannot write {path}: {error.strerror}. Check the folder, its permissions and free space.") from error
+        raise FileError(
+            f"cannot write {path}: {error.strerror}. Check the folder, its permissions and free space."
+        ) from error
 
 
 def _describe(segment: Segment, alive: U64 | None, section: Any) -> dict[str, Any]:
@@ -113,7 +117,7 @@ def _describe(segment: Segment, alive: U64 | None, section: Any) -> dict[str, An
 
 def _checksums(array: NDArray[Any]) -> list[int]:
     flat = array.reshape(-1).view(np.uint8)
-    return [zlib.crc32(flat[at : at + CHUNK]) for at in range(0, flat.size, CHUNK)]
+    return [zlib.crc32(flat[at : at + CHUNK].data) for at in range(0, flat.size, CHUNK)]
 
 
 # ---------------------------------------------------------------------- reading
@@ -174,7 +178,7 @@ def _read_sections(data: NDArray[np.uint8], sections: list[dict[str, Any]], at: 
         at = begin + size
     _require(at == data.size, "the file is longer than its header says")
     with ThreadPoolExecutor(2) as pool:
-        good = pool.map(lambda part: zlib.crc32(part[0]) == part[1], work)
+        good = pool.map(lambda part: zlib.crc32(part[0].data) == part[1], work)
         _require(all(good), "a checksum is wrong")
     return arrays
 
@@ -188,20 +192,24 @@ def _read_stored(header: dict[str, Any], arrays: list[NDArray[Any]]) -> Stored:
     segments, alive = [], []
     for described in header["segments"]:
         segments.append(_read_segment(described, arrays, weights.size))
-        bitmap = _section(arrays, described["alive"], np.uint64)
+        bitmap = _perhaps(arrays, described["alive"], np.uint64)
         _require(bitmap is None or bitmap.shape == (-(-segments[-1].n_items // 64),), "a bitmap has the wrong size")
         alive.append(bitmap)
-        last = segments[-1].all_ids()[-1] if segments[-1].ids is not None else segments[-1].first_id + segments[-1].n_items - 1
-        _require(0 <= segments[-1].first_id and last < next_id <= 1 << 63, "ids out of range")
+        last = (
+            segments[-1].all_ids()[-1]
+            if segments[-1].ids is not None
+            else segments[-1].first_id + segments[-1].n_items - 1
+        )
+        _require(segments[-1].first_id >= 0 and last < next_id <= 1 << 63, "ids out of range")
     return Stored(weights, model, next_id, header["tables"], tuple(segments), tuple(alive))
 
 
 def _read_segment(described: dict[str, Any], arrays: list[NDArray[Any]], n_bits: int) -> Segment:
     n_codes, n_bytes = _whole(described["n_codes"]), (n_bits + 7) // 8
     ordinals = _section(arrays, described["ordinals"], np.uint32)
-    ids = _section(arrays, described["ids"], np.int64)
-    item_offsets = _section(arrays, described["item_offsets"], np.uint32)
-    _require(ordinals is not None and ordinals.ndim == 1, "a segment without items")
+    ids = _perhaps(arrays, described["ids"], np.int64)
+    item_offsets = _perhaps(arrays, described["item_offsets"], np.uint32)
+    _require(ordinals.ndim == 1, "a segment without items")
     n_items = len(ordinals)
     _require(0 < n_codes <= n_items < 1 << 32, "a segment of impossible size")
     _require(int(ordinals.max()) < n_items, "an item out of range")
@@ -226,10 +234,10 @@ def _read_tables(
         end = first_bit + width
         offsets = _section(arrays, table["offsets"], np.uint32)
         blocks = _section(arrays, table["blocks"], np.uint8)
-        positions = _section(arrays, table["positions"], np.uint32)
-        _require(blocks is not None and blocks.shape == (-(-n_codes // LANES), n_bytes, LANES), "blocks of the wrong shape")
+        positions = _perhaps(arrays, table["positions"], np.uint32)
+        _require(blocks.shape == (-(-n_codes // LANES), n_bytes, LANES), "blocks of the wrong shape")
         _require(
-            offsets is not None and offsets.shape == ((1 << width) + 1,) and _climbs(offsets, n_codes),
+            offsets.shape == ((1 << width) + 1,) and _climbs(offsets, n_codes),
             "bucket offsets out of order",
         )
         _require((positions is None) == (i == 0), "positions missing or misplaced")
@@ -242,12 +250,14 @@ def _climbs(offsets: NDArray[np.uint32], total: int) -> bool:
     return bool(offsets[0] == 0 and offsets[-1] == total and (offsets[1:] >= offsets[:-1]).all())
 
 
-def _section(arrays: list[NDArray[Any]], which: object, dtype: Any) -> NDArray[Any] | None:
-    if which is None:
-        return None
+def _section(arrays: list[NDArray[Any]], which: object, dtype: Any) -> NDArray[Any]:
     array = arrays[_whole(which)]
     _require(array.dtype == dtype, "a section of the wrong type")
     return array
+
+
+def _perhaps(arrays: list[NDArray[Any]], which: object, dtype: Any) -> NDArray[Any] | None:
+    return None if which is None else _section(arrays, which, dtype)
 
 
 def _whole(value: object) -> int:

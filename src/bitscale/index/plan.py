@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.native import Kernel
-from bitscale.native.layout import Plan, Segment
+from bitscale.native.layout import Plan, Queries, Segment
 
 Strategy = Literal["auto", "flat", "prefix", "multi"]
 STRATEGIES: tuple[Strategy, ...] = ("auto", "flat", "prefix", "multi")
@@ -111,7 +111,7 @@ class SegmentPlanner:
             steps["bound"] = 0  # never done early, and not followed by a scan either
         probes = [self.kernel.plans([Plan(steps, codes, EVERYTHING, n_tables)]) for steps, codes, _ in orders]
         short, long, single, batch = (
-            [run(view, plan, costed, some, None, bits, 1, how, 1)[2] for _ in range(TRIAL_ROUNDS)]
+            [run(view, plan, Queries(costed, some, None, bits), 1, how, 1)[2] for _ in range(TRIAL_ROUNDS)]
             for plan, some, how in (
                 (probes[0], queries, "probe"),
                 (probes[1], queries, "probe"),
@@ -122,5 +122,7 @@ class SegmentPlanner:
         block_ns, block_batch_ns = (min(s.flat_ns / s.blocks for s in stats) for stats in (single, batch))
         code_ns = max(block_batch_ns / 32, 1e-3)
         # what the later probes add: the first ones also pay for a bound that is still loose
-        probe_ns = (min(s.probe_ns for s in long) - min(s.probe_ns for s in short)) - code_ns * (long[0].codes - short[0].codes)
+        probe_ns = (min(s.probe_ns for s in long) - min(s.probe_ns for s in short)) - code_ns * (
+            long[0].codes - short[0].codes
+        )
         return Costs(max(probe_ns / max(long[0].steps - short[0].steps, 1), 5.0), code_ns, block_ns, block_batch_ns)

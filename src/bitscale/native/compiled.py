@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.native.layout import I64, LANES, STEP, U8, U32, U64, Plan, Segment, Stats
+from bitscale.errors import InputError
+from bitscale.native.layout import I64, LANES, STEP, U8, U32, U64, Plan, Queries, Segment, Stats
 
 Float = NDArray[np.float64]
 
@@ -83,24 +84,27 @@ def _maybe(array: NDArray[Any] | None) -> int | None:
 
 
 def _tables(segment: Segment) -> Any:
-    rows = [(t.first_bit, t.width, _address(t.offsets), _address(t.blocks), _maybe(t.positions)) for t in segment.tables]
-    return (_Table * len(rows))(*rows)
+    rows = (_Table * len(segment.tables))()
+    for i, t in enumerate(segment.tables):
+        rows[i] = _Table(t.first_bit, t.width, _address(t.offsets), _address(t.blocks), _maybe(t.positions))
+    return rows
 
 
 class View:
     """Segments with their bitmaps as the kernel sees them; keeps alive every array it points to."""
 
-    def __init__(self, segments: Sequence[Segment], alive: Sequence[U64 | None], allowed: Sequence[U64 | None] | None) -> None:
+    def __init__(
+        self, segments: Sequence[Segment], alive: Sequence[U64 | None], allowed: Sequence[U64 | None] | None
+    ) -> None:
         self.tables = [_tables(segment) for segment in segments]
         self.keep = (tuple(segments), tuple(alive), allowed)
         self.n = len(segments)
         self.rows = (_Segment * self.n)()
         for i, s in enumerate(segments):
-            self.rows[i] = _Segment(
-                s.n_codes, s.n_items, s.n_bytes, len(s.tables), ctypes.addressof(self.tables[i]), _maybe(s.item_offsets),
-                _address(s.ordinals), _maybe(s.ids), s.first_id, _maybe(alive[i]),
-                None if allowed is None else _maybe(allowed[i]),
-            )  # fmt: skip
+            filters = _maybe(alive[i]), None if allowed is None else _maybe(allowed[i])
+            items = _maybe(s.item_offsets), _address(s.ordinals), _maybe(s.ids), s.first_id
+            tables = len(s.tables), ctypes.addressof(self.tables[i])
+            self.rows[i] = _Segment(s.n_codes, s.n_items, s.n_bytes, *tables, *items, *filters)
 
 
 class Plans:
@@ -121,6 +125,9 @@ class CostRows:
     """Costs, one row for all queries or a row for each, with their addresses looked up once."""
 
     def __init__(self, costs: NDArray[np.int32], unit: NDArray[np.float64]) -> None:
+        costs, unit = np.ascontiguousarray(costs, np.int32), np.ascontiguousarray(unit, np.float64)
+        if len(unit) != len(costs):
+            raise AssertionError("one unit a row of costs")
         self.keep = (costs, unit)
         self.address, self.unit = _address(costs), _address(unit)
         self.rows, self.n_bits = costs.shape
@@ -140,16 +147,15 @@ class CompiledKernel:
         lib.bitscale_forecast.restype = c_int32
         lib.bitscale_sort.argtypes = [c_void_p, c_uint64, c_uint32, c_uint32, c_void_p, c_void_p, c_void_p, c_void_p]
         lib.bitscale_table.argtypes = [c_void_p, c_uint64, *[c_uint32] * 4, c_void_p, c_void_p, c_void_p]
-        lib.bitscale_schedule.argtypes = [
-            c_void_p, c_uint32, c_uint64, c_void_p, c_uint32, c_double, c_uint64, c_void_p, c_void_p, c_void_p, c_void_p,
-        ]  # fmt: skip
         ends = [c_void_p, c_void_p, c_void_p]
+        costs: list[Any] = [c_void_p, c_uint32, c_double, c_uint64]
+        lib.bitscale_schedule.argtypes = [c_void_p, c_uint32, c_uint64, *costs, c_void_p, *ends]
         lib.bitscale_search.argtypes = [c_void_p, c_void_p, c_uint32, c_void_p, c_uint64, c_uint32, c_uint32, *ends]
         lib.bitscale_lookup.argtypes = [c_void_p, c_void_p, c_uint32, c_void_p, c_void_p, c_uint32, c_uint32, *ends]
         lib.bitscale_lookup_take.argtypes = [c_void_p, *ends]
         lib.bitscale_lookup_take.restype = None
-        if filter_name and lib.bitscale_choose_filter(filter_name.encode()):
-            raise ValueError(f"this machine cannot run the {filter_name} kernel")
+        if lib.bitscale_choose_filter(filter_name.encode() if filter_name else None):
+            raise InputError(f"this machine cannot run the {filter_name} kernel. Leave BITSCALE_KERNEL unset.")
 
     @property
     def name(self) -> str:
@@ -163,7 +169,14 @@ class CompiledKernel:
         count = c_uint64()
         _check(
             self._lib.bitscale_sort(
-                _address(codes), n, n_bytes, threads, _address(ordinals), _address(offsets), _address(distinct), byref(count)
+                _address(codes),
+                n,
+                n_bytes,
+                threads,
+                _address(ordinals),
+                _address(offsets),
+                _address(distinct),
+                byref(count),
             )
         )
         n_codes = count.value
@@ -179,7 +192,15 @@ class CompiledKernel:
         positions = np.empty(n, np.uint32) if first_bit else None
         _check(
             self._lib.bitscale_table(
-                _address(distinct), n, n_bytes, first_bit, width, threads, _address(offsets), _address(blocks), _maybe(positions)
+                _address(distinct),
+                n,
+                n_bytes,
+                first_bit,
+                width,
+                threads,
+                _address(offsets),
+                _address(blocks),
+                _maybe(positions),
             )
         )
         return offsets, blocks, positions
@@ -206,7 +227,9 @@ class CompiledKernel:
         """The integer distance below which `share` of random codes lie."""
         return int(self._lib.bitscale_forecast(_address(costs), bits, share))
 
-    def view(self, segments: Sequence[Segment], alive: Sequence[U64 | None], allowed: Sequence[U64 | None] | None = None) -> View:
+    def view(
+        self, segments: Sequence[Segment], alive: Sequence[U64 | None], allowed: Sequence[U64 | None] | None = None
+    ) -> View:
         """Segments and bitmaps, ready for `search` and `lookup`."""
         return View(segments, alive, allowed)
 
@@ -219,31 +242,24 @@ class CompiledKernel:
         return CostRows(costs, unit)
 
     def search(
-        self, view: View, plans: Plans, costs: CostRows, packed: U8, base: Float | None, bits: int, k: int, strategy: str, threads: int
+        self, view: View, plans: Plans, queries: Queries, k: int, strategy: str, threads: int
     ) -> tuple[I64, Float, Stats]:
         """The k first items by (distance, id) for each query."""
-        found = np.empty((2, len(packed), k), np.int64)  # ids, then distances: one allocation, one address
+        found = np.empty((2, len(queries.packed), k), np.int64)  # ids, then distances: one allocation, one address
         address, stats = _address(found), Stats()
-        status = self._lib.bitscale_search(
-            view.rows, plans.rows, view.n, byref(_queries(costs, packed, base, bits)), k, STRATEGIES[strategy], threads,
-            address, address + found.nbytes // 2, byref(stats),
-        )  # fmt: skip
-        _check(status)
+        how = STRATEGIES[strategy], threads, address, address + found.nbytes // 2, byref(stats)
+        _check(self._lib.bitscale_search(view.rows, plans.rows, view.n, byref(_queries(queries)), k, *how))
         return found[0], found[1].view(np.float64), stats
 
     def lookup(
-        self, view: View, plans: Plans, costs: CostRows, packed: U8, base: Float | None, bits: int, radius: NDArray[np.int32],
-        strategy: str, threads: int,
-    ) -> tuple[I64, I64, Float, Stats]:  # fmt: skip
+        self, view: View, plans: Plans, queries: Queries, radius: NDArray[np.int32], strategy: str, threads: int
+    ) -> tuple[I64, I64, Float, Stats]:
         """All items within an integer radius of each query: (offsets, ids, distances)."""
         result, total, stats = c_void_p(), c_uint64(), Stats()
-        status = self._lib.bitscale_lookup(
-            view.rows, plans.rows, view.n, byref(_queries(costs, packed, base, bits)), _address(radius), STRATEGIES[strategy],
-            threads, byref(result), byref(total), byref(stats),
-        )  # fmt: skip
-        _check(status)
+        how = _address(radius), STRATEGIES[strategy], threads, byref(result), byref(total), byref(stats)
+        _check(self._lib.bitscale_lookup(view.rows, plans.rows, view.n, byref(_queries(queries)), *how))
         try:
-            offsets = np.empty(len(packed) + 1, np.int64)
+            offsets = np.empty(len(queries.packed) + 1, np.int64)
             ids, distances = np.empty(total.value, np.int64), np.empty(total.value, np.float64)
         except MemoryError:
             self._lib.bitscale_lookup_take(result, None, None, None)
@@ -252,10 +268,11 @@ class CompiledKernel:
         return offsets, ids, distances, stats
 
 
-def _queries(costs: CostRows, packed: U8, base: Float | None, bits: int) -> _Queries:
+def _queries(queries: Queries) -> _Queries:
+    costs, packed, base, bits = queries
     n, n_bytes = packed.shape
-    base_address = None if base is None else _address(base)
-    return _Queries(_address(packed), costs.address, costs.unit, base_address, n, costs.rows, n_bytes, costs.n_bits, bits)
+    places = _address(packed), costs.address, costs.unit, None if base is None else _address(base)
+    return _Queries(*places, n, costs.rows, n_bytes, costs.n_bits, bits)
 
 
 def _check(status: int) -> None:
@@ -263,5 +280,3 @@ def _check(status: int) -> None:
         raise MemoryError("the search kernel ran out of memory; use a smaller batch, k or radius")
     if status:
         raise AssertionError("the search kernel refused its arguments: please report this with the call that led here")
-
-

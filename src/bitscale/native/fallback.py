@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.hamming import CostTerms, integer_distances
-from bitscale.native.layout import I64, LANES, STEP, U8, U32, U64, Plan, Segment, Stats, flags_of
+from bitscale.native.layout import I64, LANES, STEP, U8, U32, U64, Plan, Queries, Segment, Stats, flags_of
 
 Float = NDArray[np.float64]
-NumpyCosts = tuple[NDArray[np.int32], Float]
 NumpyView = list[tuple[U8, I64]]  # per segment: codes and ids of the items that may be found
 
 
@@ -76,35 +75,34 @@ class NumpyKernel:
         return costs, unit
 
     def search(
-        self, view: NumpyView, plans: None, costs: NumpyCosts, packed: U8, base: Float | None, bits: int, k: int, strategy: str, threads: int
+        self, view: NumpyView, plans: None, queries: Queries, k: int, strategy: str, threads: int
     ) -> tuple[I64, Float, Stats]:
         """The k first items by (distance, id) for each query."""
-        ids, distances = np.full((len(packed), k), -1, np.int64), np.full((len(packed), k), np.inf)
-        for i, (values, found) in enumerate(_ranked(view, _terms(costs, packed, base), k)):
+        n = len(queries.packed)
+        ids, distances = np.full((n, k), -1, np.int64), np.full((n, k), np.inf)
+        for i, (values, found) in enumerate(_ranked(view, queries, k)):
             ids[i, : len(found)] = found
             distances[i, : len(found)] = values
         return ids, distances, Stats()
 
     def lookup(
-        self, view: NumpyView, plans: None, costs: NumpyCosts, packed: U8, base: Float | None, bits: int, radius: NDArray[np.int32],
-        strategy: str, threads: int,
-    ) -> tuple[I64, I64, Float, Stats]:  # fmt: skip
+        self, view: NumpyView, plans: None, queries: Queries, radius: NDArray[np.int32], strategy: str, threads: int
+    ) -> tuple[I64, I64, Float, Stats]:
         """All items within an integer radius of each query: (offsets, ids, distances)."""
-        rows = list(_ranked(view, _terms(costs, packed, base), None, radius))
+        rows = list(_ranked(view, queries, None, radius))
         offsets = np.cumsum([0, *(len(found) for _, found in rows)]).astype(np.int64)
         values = np.concatenate([np.empty(0), *(values for values, _ in rows)])
         ids = np.concatenate([np.empty(0, np.int64), *(found for _, found in rows)])
         return offsets, ids, values, Stats()
 
 
-def _terms(costs: NumpyCosts, packed: U8, base: Float | None) -> CostTerms:
-    return CostTerms(packed, costs[0], costs[1], np.zeros(len(packed)) if base is None else base)
-
-
 def _ranked(
-    view: NumpyView, terms: CostTerms, k: int | None, radius: NDArray[np.int32] | None = None
+    view: NumpyView, queries: Queries, k: int | None, radius: NDArray[np.int32] | None = None
 ) -> Iterator[tuple[Float, I64]]:
     """Distances and ids of each query's first k items, or of those within its radius, by (distance, id)."""
+    costs, unit = queries.rows
+    base = np.zeros(len(queries.packed)) if queries.base is None else queries.base
+    terms = CostTerms(queries.packed, costs, unit, base)
     all_ids = np.concatenate([np.empty(0, np.int64), *(ids for _, ids in view)])
     for i in range(len(terms.packed)):
         summed = np.concatenate([np.empty(0, np.int32), *(integer_distances(terms, i, codes) for codes, _ in view)])

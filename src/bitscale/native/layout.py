@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,9 +86,9 @@ class Segment:
         here[here] = self.ids[ordinals[here]] == ids[here]
         return ordinals, here
 
-    def arrays(self) -> list[NDArray[np.generic]]:
+    def arrays(self) -> list[NDArray[Any]]:
         """Every array it is made of."""
-        parts = [self.item_offsets, self.ordinals, self.ids]
+        parts: list[NDArray[Any] | None] = [self.item_offsets, self.ordinals, self.ids]
         for table in self.tables:
             parts += [table.offsets, table.blocks, table.positions]
         return [part for part in parts if part is not None]
@@ -106,6 +106,15 @@ class Plan(NamedTuple):
     code_ns: float = 0.0
     block_ns: float = 10.0
     block_batch_ns: float = 10.0
+
+
+class Queries(NamedTuple):
+    """Queries as a kernel takes them: `hamming.CostTerms`, the costs in the kernel's own form, and `bits`."""
+
+    rows: Any  # from the kernel's cost_rows
+    packed: U8  # (n, n_bytes)
+    base: NDArray[np.float64] | None  # (n,); None: 0
+    bits: int
 
 
 class Stats(ctypes.Structure):
