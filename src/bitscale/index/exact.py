@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,25 +16,12 @@ from bitscale.codes import Codes, Relaxed, check_bits
 from bitscale.errors import InputError
 from bitscale.index.base import I64, Float, Hits, Index, Neighbours, check_ids, check_k
 from bitscale.index.file import Stored, read_index, write_index
-from bitscale.index.plan import STRATEGIES, SegmentPlanner, Strategy
-from bitscale.index.segment import build_segment, living_items
+from bitscale.index.plan import STRATEGIES, Strategy
 from bitscale.index.selection import Selection
+from bitscale.index.state import Builder, State, make_state
 from bitscale.native import Kernel
 from bitscale.native import kernel as default_kernel
-from bitscale.native.layout import U64, Queries, Segment, Stats, bitmap_of, flags_of
-
-
-@dataclass(frozen=True, eq=False)
-class State:
-    """One consistent state: searches take it once and are not disturbed by later changes."""
-
-    segments: tuple[Segment, ...]
-    alive: tuple[U64 | None, ...]  # bitmaps over ordinals; None: all
-    planners: tuple[SegmentPlanner, ...]
-    view: Any
-    n_live: int
-    change: int  # how many changes led here
-    plans: dict[tuple[object, ...], Any] = field(default_factory=dict)
+from bitscale.native.layout import Queries, Stats
 
 
 class Call(NamedTuple):
@@ -78,14 +64,13 @@ class ExactIndex(Index):
         self._kernel.trim()
 
     def _set_up(self, tables: bool, kernel: Kernel) -> None:
-        self._tables, self._kernel = tables, kernel
+        self._kernel, self._builder = kernel, Builder(kernel, self.n_bits, tables)
         self._snapped, self._unit = hamming.snap(self.bit_weights)
         self._rows: dict[tuple[str, int], tuple[NDArray[np.int32], Float, Any]] = {}  # by (name, bits)
         self._writing = threading.Lock()
         self._next_id = 0
         self._selections: weakref.WeakSet[Selection] = weakref.WeakSet()
-        self._changes = 0
-        self._state: State | None = self._make_state((), ())
+        self._state: State | None = make_state([], self._builder)
 
     # ------------------------------------------------------------------ contents
 
@@ -100,21 +85,15 @@ class ExactIndex(Index):
         self.check_same_space(codes)
         with self._writing:
             state = self._now()
-            if ids is None:
-                new = np.arange(self._next_id, self._next_id + len(codes), dtype=np.int64)
-            else:
-                new = check_ids(ids, len(codes))
+            new = self._numbered(len(codes)) if ids is None else check_ids(ids, len(codes))
             if len(new) == 0:
                 return new
-            order = None if ids is None or (np.diff(new) > 0).all() else np.argsort(new, kind="stable")
+            order = None if (np.diff(new) > 0).all() else np.argsort(new, kind="stable")
             ascending = new if order is None else new[order]
             self._refuse_known(state, ascending)
             packed = codes.packed if order is None else codes.packed[order]
-            cores = threads or os.cpu_count() or 1
-            fresh = build_segment(packed, ascending, self.n_bits, self._kernel, tables=self._tables, threads=cores)
-            self._changes += 1
+            self._state = state.with_items(packed, ascending, self._builder, threads or os.cpu_count() or 1)
             self._next_id = max(self._next_id, int(ascending[-1]) + 1)
-            self._state = self._merged([*state.segments, fresh], [*state.alive, None], cores)
         return new
 
     def remove(self, ids: ArrayLike) -> int:
@@ -122,29 +101,18 @@ class ExactIndex(Index):
         gone = np.unique(check_ids(ids))
         with self._writing:
             state = self._now()
-            segments, alive, count = [], [], 0
-            for segment, bitmap in zip(state.segments, state.alive, strict=True):
-                ordinals, here = segment.find(gone)
-                flags = flags_of(bitmap, segment.n_items).copy()
-                hit = ordinals[here][flags[ordinals[here]]]
-                count += len(hit)
-                flags[hit] = False
-                if flags.any():
-                    segments.append(segment)
-                    alive.append(bitmap_of(np.flatnonzero(flags), len(flags)) if len(hit) else bitmap)
-            if count:
-                self._changes += 1
-                for selection in list(self._selections):
-                    selection.forget(gone, self._changes)
-                self._state = self._merged(segments, alive, os.cpu_count() or 1)
-        return count
+            after = state.without(gone, self._builder, os.cpu_count() or 1)
+            for selection in list(self._selections):
+                selection.forget(gone, after.change)
+            self._state = after
+        return state.n_live - after.n_live
 
     def prepare(self, ids: ArrayLike) -> Selection:
         """A filter for `where=` made once; it stays valid under add and remove (new items are outside it)."""
         with self._writing:
             state = self._now()
             known = np.unique(check_ids(ids))
-            selection = Selection(known[self._living(state, known)], self)
+            selection = Selection(known[state.living(known)], self)
             self._selections.add(selection)
             return selection
 
@@ -221,7 +189,7 @@ class ExactIndex(Index):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index, tables included, to one checksummed file; the file appears whole or not at all."""
         state = self._now()
-        stored = Stored(self.bit_weights, self.model, self._next_id, self._tables, state.segments, state.alive)
+        stored = Stored(self.bit_weights, self.model, self._next_id, self._builder.tables, state.segments, state.alive)
         write_index(Path(path), stored)
 
     @classmethod
@@ -234,7 +202,8 @@ class ExactIndex(Index):
         index.strategy, index.last_stats = "auto", Stats()
         index._set_up(stored.tables, default_kernel())
         index._next_id = stored.next_id
-        index._state = index._make_state(stored.segments, stored.alive)
+        live = [int(np.bitwise_count(b).sum()) if b is not None else s.n_items for s, b in stored.parts()]
+        index._state = make_state([(*part, n) for part, n in zip(stored.parts(), live, strict=True)], index._builder)
         return index
 
     def describe(self) -> dict[str, Any]:
@@ -256,43 +225,10 @@ class ExactIndex(Index):
             raise InputError("this index was closed. Open or build it again.")
         return state
 
-    def _make_state(
-        self, segments: tuple[Segment, ...], alive: tuple[U64 | None, ...], before: State | None = None
-    ) -> State:
-        known = {} if before is None else {planner.segment: planner for planner in before.planners}
-        planners = tuple(known.get(segment) or SegmentPlanner(segment, self._kernel) for segment in segments)
-        n_live = sum(int(flags_of(bitmap, s.n_items).sum()) if bitmap is not None else s.n_items
-                     for s, bitmap in zip(segments, alive, strict=True))  # fmt: skip
-        return State(segments, alive, planners, self._kernel.view(segments, alive), n_live, self._changes)
-
-    def _merged(self, segments: list[Segment], alive: list[U64 | None], threads: int) -> State:
-        """Merge the newest segments while they are of one size, and rewrite one that is mostly dead."""
-        live = [
-            int(flags_of(b, s.n_items).sum()) if b is not None else s.n_items
-            for s, b in zip(segments, alive, strict=True)
-        ]
-        at = len(segments)
-        size = 0
-        while at and (at == len(segments) or live[at - 1] < 2 * size):
-            at -= 1
-            size += live[at]
-        if len(segments) - at == 1 and 2 * live[-1] >= segments[-1].n_items:
-            at = len(segments)  # the last one alone, mostly alive: nothing to do
-        mostly_dead = [i for i in range(at) if 2 * live[i] < segments[i].n_items]
-        groups = [[i] for i in mostly_dead] + ([list(range(at, len(segments)))] if at < len(segments) else [])
-        for group in reversed(groups):
-            codes, ids = living_items([segments[i] for i in group], [alive[i] for i in group])
-            made = build_segment(codes, ids, self.n_bits, self._kernel, tables=self._tables, threads=threads)
-            segments[group[0] : group[-1] + 1], alive[group[0] : group[-1] + 1] = [made], [None]
-        return self._make_state(tuple(segments), tuple(alive), self._state)
-
-    def _living(self, state: State, ids: I64) -> NDArray[np.bool_]:
-        living = np.zeros(len(ids), np.bool_)
-        for segment, bitmap in zip(state.segments, state.alive, strict=True):
-            ordinals, here = segment.find(ids)
-            here[here] = flags_of(bitmap, segment.n_items)[ordinals[here]]
-            living |= here
-        return living
+    def _numbered(self, n: int) -> I64:
+        if self._next_id + n > 1 << 63:
+            raise InputError("there are no automatic ids left: one close to 2^63 was used. Give ids= yourself.")
+        return np.arange(self._next_id, self._next_id + n, dtype=np.int64)
 
     def _refuse_known(self, state: State, ascending: I64) -> None:
         twice = ascending[1:][ascending[1:] == ascending[:-1]]
@@ -300,7 +236,7 @@ class ExactIndex(Index):
             raise InputError(f"id {twice[0]} is given twice. Give every code its own id.")
         if int(ascending[0]) >= self._next_id:
             return
-        known = ascending[self._living(state, ascending)]
+        known = ascending[state.living(ascending)]
         if len(known):
             raise InputError(
                 f"id {known[0]} is already in this index ({len(known)} such). Remove it first, or choose others."
@@ -366,5 +302,7 @@ def integer_limits(call: Call, n: int, max_distance: float | None) -> NDArray[np
     if max_distance is None or not max_distance >= 0:
         raise InputError(f"max_distance must be a number, 0 or more. Got {max_distance!r}.")
     base = np.zeros(n) if call.queries.base is None else call.queries.base
-    room = np.where(max_distance < base, -1.0, np.floor((max_distance - base) / call.unit))  # units: powers of two
-    return np.minimum(room, hamming.TOTAL_BELOW).astype(np.int32)
+    room = np.minimum(np.floor((max_distance - base) / call.unit), hamming.TOTAL_BELOW)
+    room += (room + 1) * call.unit + base <= max_distance  # the difference above may have been rounded
+    room -= room * call.unit + base > max_distance
+    return np.maximum(room, -1).astype(np.int32)

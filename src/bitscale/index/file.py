@@ -47,6 +47,10 @@ class Stored(NamedTuple):
     segments: tuple[Segment, ...]
     alive: tuple[U64 | None, ...]
 
+    def parts(self) -> list[tuple[Segment, U64 | None]]:
+        """Segments, each with its living items."""
+        return list(zip(self.segments, self.alive, strict=True))
+
 
 # ---------------------------------------------------------------------- writing
 
@@ -61,9 +65,7 @@ def write_index(path: Path, stored: Stored) -> None:
         arrays.append(np.ascontiguousarray(array))
         return len(arrays) - 1
 
-    segments = [
-        _describe(segment, alive, section) for segment, alive in zip(stored.segments, stored.alive, strict=True)
-    ]
+    segments = [_describe(segment, alive, section) for segment, alive in stored.parts()]
     with ThreadPoolExecutor(2) as pool:
         sums = list(pool.map(_checksums, arrays))
     header = {
@@ -193,7 +195,7 @@ def _read_stored(header: dict[str, Any], arrays: list[NDArray[Any]]) -> Stored:
     for described in header["segments"]:
         segments.append(_read_segment(described, arrays, weights.size))
         bitmap = _perhaps(arrays, described["alive"], np.uint64)
-        _require(bitmap is None or bitmap.shape == (-(-segments[-1].n_items // 64),), "a bitmap has the wrong size")
+        _require(bitmap is None or _fits(bitmap, segments[-1].n_items), "a bitmap has the wrong size")
         alive.append(bitmap)
         last = (
             segments[-1].all_ids()[-1]
@@ -244,6 +246,11 @@ def _read_tables(
         if positions is not None:
             _require(positions.shape == (n_codes,) and int(positions.max()) < n_codes, "a position out of range")
         yield Table(first_bit, width, offsets, blocks, positions)
+
+
+def _fits(bitmap: U64, n: int) -> bool:
+    """Whether a bitmap covers `n` items and no more."""
+    return bitmap.shape == (-(-n // 64),) and not (n % 64 and int(bitmap[-1]) >> n % 64)
 
 
 def _climbs(offsets: NDArray[np.uint32], total: int) -> bool:

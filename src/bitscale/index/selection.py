@@ -11,7 +11,7 @@ from bitscale.native import Kernel
 from bitscale.native.layout import U64, Segment, bitmap_of, flags_of
 
 if TYPE_CHECKING:
-    from bitscale.index.exact import State
+    from bitscale.index.state import State
 
 
 class Selection:

@@ -132,10 +132,25 @@ class Stats(ctypes.Structure):
 
 
 def bitmap_of(ordinals: I64, n: int) -> U64:
-    """A bitmap over `n` ordinals with the given ones set."""
+    """A bitmap over `n` ordinals with the given ones set; bits past `n` are 0."""
     flags = np.zeros(-(-n // 64) * 64, np.uint8)
     flags[ordinals] = 1
     return np.packbits(flags, bitorder="little").view(np.uint64)
+
+
+def bits_set(bitmap: U64 | None, ordinals: I64) -> NDArray[np.bool_]:
+    """Whether the bit of each ordinal is set; no bitmap means all are."""
+    if bitmap is None:
+        return np.ones(len(ordinals), np.bool_)
+    words: U64 = bitmap[ordinals >> 6] >> (ordinals & 63).astype(np.uint64)
+    return (words & np.uint64(1)).astype(np.bool_)
+
+
+def without_bits(bitmap: U64 | None, ordinals: I64, n: int) -> U64:
+    """A copy of a bitmap over `n` ordinals with some bits cleared."""
+    copy = bitmap_of(np.arange(n), n) if bitmap is None else bitmap.copy()
+    np.bitwise_and.at(copy, ordinals >> 6, ~(np.uint64(1) << (ordinals & 63).astype(np.uint64)))
+    return copy
 
 
 def flags_of(bitmap: U64 | None, n: int) -> NDArray[np.bool_]:
