@@ -36,7 +36,8 @@ def search_table(results: dict) -> str:
     at = results["machine"]
     note = (
         f"One thread, weights falling from 1 to e^-2, queries not in the database; medians of {results['rounds']} "
-        f'interleaved rounds through the public interfaces; "20x" means the peer takes 20 times as long. '
+        "interleaved rounds through the public interfaces, each pass right after an untimed one of the same method; "
+        "20x means the peer takes 20 times as long. "
         f"{at['cpu']}, {at['kernel']} kernel, faiss {at['faiss']}."
     )
     return "\n".join([*lines, "", note])

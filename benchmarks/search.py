@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import bitscale as bs
 import generate
 from peers import PEERS
-from timing import interleaved, machine
+from timing import both, interleaved, machine, resident
 
 ROOT = Path(__file__).resolve().parents[1]
 Rows = list[dict[str, Any]]
@@ -74,10 +74,14 @@ def peers(scale: float, rounds: int) -> Rows:
             for name in used:
                 some = [queries[:batch]] if batch > 1 else alone[: few.get(name, 20)]
                 runs[name] = lambda name=name, some=some: [searches[name](query, k) for query in some]
-            times = interleaved(runs, rounds)
-            per_query = {name: times[name] / (batch if batch > 1 else few.get(name, 20)) for name in used}
-            row = {"n": len(database), "codes": kind, "k": k, "batch": batch, "seconds_per_query": per_query}
-            row["ratio"] = {name: per_query[name] / per_query["bitscale"] for name in names}
+            times = both(runs, rounds)
+            warm, cold = (
+                {name: times[name][which] / (batch if batch > 1 else few.get(name, 20)) for name in used}
+                for which in (0, 1)
+            )
+            row = {"n": len(database), "codes": kind, "k": k, "batch": batch, "seconds_per_query": warm}
+            row["ratio"] = {name: warm[name] / warm["bitscale"] for name in names}
+            row["cold_ratio"] = {name: cold[name] / cold["bitscale"] for name in names}
             rows.append(row)
             say(
                 f"peers {kind} n={len(database)} k={k} batch={batch}: "

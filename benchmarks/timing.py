@@ -16,22 +16,33 @@ from bitscale.native import kernel
 
 
 def interleaved(runs: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median seconds of each run; every round takes each once, in rotating order, after one to warm up."""
+    """Median seconds of each run over interleaved rounds; see `both`."""
+    return {name: warm for name, (warm, _) in both(runs, rounds).items()}
+
+
+def both(runs: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, tuple[float, float]]:
+    """Median seconds of each run, (warm, cold), in rounds that take every run in rotating order.
+
+    In each round a run is passed twice: cold, with the caches as the other methods left them, then warm, with
+    the caches as it left them itself. The first round is not counted.
+    """
     names = list(runs)
-    times: dict[str, list[float]] = {name: [] for name in names}
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
     gc.collect()
     gc.disable()
     try:
-        for round_ in range(-1, rounds):
+        for round_ in range(rounds + 1):
             for i in range(len(names)):
                 name = names[(i + round_) % len(names)]
                 start = time.perf_counter()
                 runs[name]()
-                if round_ >= 0:
-                    times[name].append(time.perf_counter() - start)
+                middle = time.perf_counter()
+                runs[name]()
+                if round_:
+                    times[name].append((time.perf_counter() - middle, middle - start))
     finally:
         gc.enable()
-    return {name: float(np.median(values)) for name, values in times.items()}
+    return {name: (float(w), float(c)) for name, (w, c) in ((n, np.median(v, axis=0)) for n, v in times.items())}
 
 
 def machine() -> dict[str, object]:
