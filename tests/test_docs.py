@@ -2,8 +2,11 @@
 
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -20,3 +23,11 @@ def test_the_readme_quotes_what_was_measured():
 
     text = (ROOT / "README.md").read_text()
     assert quoted(text, json.loads((ROOT / "results" / "search.json").read_text())) == text, "run benchmarks/quote.py"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
+def test_examples_run_and_are_short(path, tmp_path):
+    assert len(path.read_text().splitlines()) <= 40
+    done = subprocess.run([sys.executable, str(path)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
