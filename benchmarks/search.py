@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 import bitscale as bs
 import generate
 from peers import PEERS
-from timing import both, interleaved, machine, resident
+from timing import both, interleaved, machine
 
 ROOT = Path(__file__).resolve().parents[1]
 Rows = list[dict[str, Any]]

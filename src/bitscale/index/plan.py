@@ -8,7 +8,8 @@ and gives up probing for the flat scan when it does not converge (`Search::probe
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import astuple, dataclass
 from typing import Literal
 
 import numpy as np
@@ -32,6 +33,7 @@ class Costs:
 
     probe_ns: float  # finding a bucket
     code_ns: float  # filtering a code in it
+    draw_ns: float  # finding the next step, where queries have costs of their own
     block_ns: float  # filtering 32 codes in the flat scan, one query
     block_batch_ns: float  # the same for each query of a batch
 
@@ -71,7 +73,7 @@ class SegmentPlanner:
             return Plan(expected_ns=float("inf"))
         n_tables = 1 if strategy == "prefix" else len(self.segment.tables)
         measured = self.costs((bits + 7) // 8)
-        times = (measured.probe_ns, measured.code_ns, measured.block_ns, measured.block_batch_ns)
+        times = astuple(measured)
         if name is None:
             return Plan(None, None, 0, n_tables, 0.0, *times)
         schedule = self.schedule(name, costs, bits, n_tables, measured.probe_ns / measured.code_ns)
@@ -106,7 +108,9 @@ class SegmentPlanner:
         costs[:, :bits] = 1
         costed = self.kernel.cost_rows(costs, np.ones(1))
         view, scan = self.kernel.view([self.segment], [None]), self.kernel.plans([Plan()])
+        start = time.perf_counter()
         orders = [self.kernel.schedule(self.segment, n_tables, costs, bits, FIRST_GUESS, n) for n in TRIAL_STEPS]
+        draw_ns = (time.perf_counter() - start) / sum(TRIAL_STEPS) * 1e9
         for steps, _, _ in orders:
             steps["bound"] = 0  # never done early, and not followed by a scan either
         probes = [self.kernel.plans([Plan(steps, codes, EVERYTHING, n_tables)]) for steps, codes, _ in orders]
@@ -125,4 +129,4 @@ class SegmentPlanner:
         probe_ns = (min(s.probe_ns for s in long) - min(s.probe_ns for s in short)) - code_ns * (
             long[0].codes - short[0].codes
         )
-        return Costs(max(probe_ns / max(long[0].steps - short[0].steps, 1), 5.0), code_ns, block_ns, block_batch_ns)
+        return Costs(max(probe_ns / max(long[0].steps - short[0].steps, 1), 5.0), code_ns, draw_ns, block_ns, block_batch_ns)

@@ -56,6 +56,7 @@ class _Plan(Structure):
         ("expected_ns", c_double),
         ("probe_ns", c_double),
         ("code_ns", c_double),
+        ("draw_ns", c_double),
         ("block_ns", c_double),
         ("block_batch_ns", c_double),
     )
@@ -117,7 +118,7 @@ class Plans:
             n_steps = 0 if p.steps is None else len(p.steps)
             self.rows[i] = _Plan(
                 _maybe(p.steps), _maybe(p.codes), n_steps, p.final_bound, p.n_tables,
-                p.expected_ns, p.probe_ns, p.code_ns, p.block_ns, p.block_batch_ns,
+                p.expected_ns, p.probe_ns, p.code_ns, p.draw_ns, p.block_ns, p.block_batch_ns,
             )  # fmt: skip
 
 

@@ -104,6 +104,7 @@ class Plan(NamedTuple):
     expected_ns: float = 0.0
     probe_ns: float = 0.0
     code_ns: float = 0.0
+    draw_ns: float = 0.0
     block_ns: float = 10.0
     block_batch_ns: float = 10.0
 

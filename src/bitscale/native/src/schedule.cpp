@@ -16,7 +16,24 @@ std::vector<Key> keys_in_use(const Table* tables, uint32_t n_tables, uint32_t bi
 Patterns::Patterns(const Key& key, const int32_t* costs) {
   for (uint32_t i = 0; i < key.used; i++) bits_.push_back({costs[key.first_bit + i], 1u << (key.used - 1 - i)});
   std::sort(bits_.begin(), bits_.end(), [](const Bit& a, const Bit& b) { return a.cost < b.cost; });
-  if (!bits_.empty()) heap_.push({bits_[0].cost, 0, bits_[0].mask});
+  if (!bits_.empty()) heap_.push_back({bits_[0].cost, 0, bits_[0].mask});
+}
+
+void Patterns::sink(const Node& node) {
+  size_t at = 0;
+  for (size_t child; (child = 2 * at + 1) < heap_.size(); at = child) {
+    if (child + 1 < heap_.size() && heap_[child + 1].cost < heap_[child].cost) child++;
+    if (heap_[child].cost >= node.cost) break;
+    heap_[at] = heap_[child];
+  }
+  heap_[at] = node;
+}
+
+void Patterns::push(const Node& node) {
+  size_t at = heap_.size();
+  heap_.push_back(node);
+  for (size_t parent; at && heap_[parent = (at - 1) / 2].cost > node.cost; at = parent) heap_[at] = heap_[parent];
+  heap_[at] = node;
 }
 
 // Each subset is reached once: add the next dearer bit, or exchange the dearest for it.
@@ -25,14 +42,17 @@ void Patterns::next() {
     done_ = true;
     return;
   }
-  const Node node = heap_.top();
-  heap_.pop();
+  const Node node = heap_[0];
   cost_ = node.cost;
   pattern_ = node.pattern;
   if (node.last + 1 < bits_.size()) {
     const Bit &last = bits_[node.last], &dearer = bits_[node.last + 1];
-    heap_.push({node.cost + dearer.cost, node.last + 1, node.pattern | dearer.mask});
-    heap_.push({node.cost - last.cost + dearer.cost, node.last + 1, (node.pattern ^ last.mask) | dearer.mask});
+    sink({node.cost - last.cost + dearer.cost, node.last + 1, (node.pattern ^ last.mask) | dearer.mask});
+    push({node.cost + dearer.cost, node.last + 1, node.pattern | dearer.mask});
+  } else {
+    const Node moved = heap_.back();
+    heap_.pop_back();
+    if (!heap_.empty()) sink(moved);
   }
 }
 

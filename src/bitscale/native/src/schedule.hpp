@@ -5,7 +5,6 @@
 // distance of the k-th hit. The order depends on the costs alone, so one schedule serves all queries that
 // share them; a query with costs of its own draws its steps as it goes.
 #pragma once
-#include <queue>
 #include <vector>
 
 #include "layout.hpp"
@@ -40,11 +39,12 @@ class Patterns {
     int32_t cost;
     uint32_t last;  // largest bit of the subset, in ascending order of cost
     uint32_t pattern;
-    bool operator<(const Node& other) const { return cost > other.cost; }  // cheapest on top
   };
   struct Bit { int32_t cost; uint32_t mask; };
+  void sink(const Node& node);  // put in place of the cheapest
+  void push(const Node& node);
   std::vector<Bit> bits_;
-  std::priority_queue<Node> heap_;
+  std::vector<Node> heap_;  // binary, cheapest first
   int32_t cost_ = 0;
   uint32_t pattern_ = 0;
   bool done_ = false;

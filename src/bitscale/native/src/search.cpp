@@ -11,8 +11,8 @@ namespace {
 
 constexpr uint64_t kTileBytes = 256 << 10;       // codes that stay in cache while a batch passes over them
 constexpr double kWorthAThread = 200e3;          // ns of work below which starting a thread costs more
-// Shares of the flat scan's time that probing may take: see Search::probe.
-constexpr double kTrial = 0.05, kPatience = 1.5, kBlind = 0.5;
+// Shares of the flat scan's time that probing may take, and of the way it must then have come: see Search::probe.
+constexpr double kTrial = 0.05, kPatience = 1.5, kBlind = 0.25, kFarEnough = 0.6;
 
 uint64_t now_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -76,7 +76,7 @@ double time_left(const Plan& plan, uint64_t from, int32_t reach) {
 
 // The planner's run-time half. Probing that is expected to beat the flat scan may take up to kPatience times as long
 // before it is given up; otherwise a short trial finds out whether neighbours are close (clustered codes), and only
-// then goes on. Steps drawn as they come say nothing about the end, so they get less patience.
+// then goes on. Steps drawn as they come do not tell how many are left; they go on only if the bound is close already.
 template <class Sink>
 bool Search<Sink>::probe(const Segment& segment, const Plan& plan, uint32_t bits, bool may_give_up, double flat_ns) {
   const std::vector<Key> keys = keys_in_use(segment.tables, plan.n_tables, bits);
@@ -87,7 +87,7 @@ bool Search<Sink>::probe(const Segment& segment, const Plan& plan, uint32_t bits
   }
   const bool exact = keys.size() == 1 && keys[0].used == bits;  // a bucket is one distance
   const double expected = sink.bounded() ? std::min(plan.expected_ns, time_left(plan, 0, sink.reach())) : plan.expected_ns;
-  bool promising = expected <= flat_ns;
+  bool promising = plan.steps && expected <= flat_ns;
   double spent = 0, budget = flat_ns * (!plan.steps ? kBlind : promising ? kPatience : kTrial);
   Steps steps(plan, segment, keys, costs);
   for (uint64_t i = 0; steps.has(i); i++) {
@@ -112,13 +112,12 @@ bool Search<Sink>::probe(const Segment& segment, const Plan& plan, uint32_t bits
       else scan(segment, table, begin, end, true);
     }
     if (exact) settled = steps.has(i + 1) ? steps[i + 1].bound : steps.final_bound();
-    spent += plan.probe_ns + plan.code_ns * (end - begin);
+    spent += plan.probe_ns + plan.code_ns * (end - begin) + (plan.steps ? 0 : plan.draw_ns);
     if (may_give_up && spent > budget && !(exact && settled == step.bound)) {
       if (promising || !sink.bounded()) return false;
-      const double left = time_left(plan, i + 1, sink.reach());
-      if (left > flat_ns) return false;
+      if (plan.steps ? time_left(plan, i + 1, sink.reach()) > flat_ns : step.bound < kFarEnough * sink.reach()) return false;
       promising = true;
-      budget = spent + flat_ns * kPatience;
+      budget = spent + flat_ns * (plan.steps ? kPatience : 1);
     }
   }
   return steps.final_bound() > sink.reach() || steps.final_bound() >= kEverything;

@@ -21,6 +21,7 @@ struct Plan {
   uint32_t n_tables;    // tables to draw on: 1 for the prefix table alone
   double expected_ns;   // of probing, if codes were random
   double probe_ns, code_ns;          // a probe costs probe_ns plus code_ns for each code in its bucket
+  double draw_ns;                    // and this much more when its step is drawn for one query
   double block_ns, block_batch_ns;   // filtering a block: for one query, for each of a batch
 };
 
