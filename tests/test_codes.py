@@ -27,8 +27,29 @@ def test_slices_and_rows():
     assert codes[-1].packed[0, 0] == 9
     assert codes[2:5].packed[:, 0].tolist() == [2, 3, 4]
     assert codes[[7, 1]].packed[:, 0].tolist() == [7, 1]
+    assert len(codes[np.int64(3)]) == 1
+    assert len(codes[np.arange(10) > 6]) == 3
     with pytest.raises(IndexError):
         codes[10]
+    for which in (np.s_[:, :0], "x", 1.5, np.zeros((2, 2), int)):
+        with pytest.raises(InputError, match="by number, slice"):
+            codes[which]
+
+
+def test_the_plain_constructor_is_as_strict():
+    with pytest.raises(InputError, match="bytes each"):
+        bs.Codes(np.zeros((2, 3), np.uint8), np.ones(64))
+    with pytest.raises(InputError, match="must not increase"):
+        bs.Codes(np.zeros((2, 1), np.uint8), [1.0, 2.0])
+
+
+def test_weights_are_nobody_elses():
+    weights = np.ones(8)
+    codes = bs.Codes.from_packed(np.zeros((1, 1), np.uint8), weights)
+    weights[0] = 100
+    assert codes.bit_weights[0] == 1
+    with pytest.raises(ValueError, match="read-only"):
+        codes.bit_weights[0] = 5
 
 
 @pytest.mark.parametrize("bits", [1, 7, 8, 9, 13])
@@ -51,8 +72,12 @@ def test_truncation_keeps_the_first_bits(bits):
         (np.zeros((2, 1), np.uint8), {"bit_weights": [-1.0] * 8}, "not negative"),
         (np.zeros((2, 1), np.uint8), {"bit_weights": [np.inf] * 8}, "finite"),
         (np.zeros((2, 1), np.uint8), {"bit_weights": [0.0] * 8}, "all zero"),
-        (np.zeros((2, 1), np.uint8), {"bit_weights": [1e308] * 8}, "infinity"),
+        (np.zeros((2, 1), np.uint8), {"bit_weights": [1e308] * 8}, "Scale them"),
+        (np.zeros((2, 1), np.uint8), {"bit_weights": [1e-300] * 8}, "Scale them"),
         (np.zeros((2, 1), np.uint8), {"bit_weights": [1.0] * 9}, "2 bytes"),
+        (np.zeros((2, 1), np.uint8), {"bit_weights": "heavy"}, "must be numbers"),
+        (np.zeros((2, 1), np.uint8), {"n_bits": 8.0}, "whole number"),
+        (np.zeros((2, 1), np.uint8), {"model": 7}, "model must be text"),
     ],
 )
 def test_bad_codes_are_refused_with_a_reason(packed, options, message):
@@ -60,7 +85,7 @@ def test_bad_codes_are_refused_with_a_reason(packed, options, message):
         bs.Codes.from_packed(packed, **options)
 
 
-@pytest.mark.parametrize("values", [[[2.0]], [[np.nan]], [0.5], np.zeros((1, 2000))])
+@pytest.mark.parametrize("values", [[[2.0]], [[np.nan]], [0.5], np.zeros((1, 2000)), [["a"]], [[1.0], [1.0, 0.5]]])
 def test_bad_relaxed_values_are_refused(values):
     with pytest.raises(InputError, match="relaxed values"):
         bs.Relaxed(values)
@@ -71,3 +96,12 @@ def test_relaxed_values_round_to_codes():
     assert relaxed.codes().signs()[0].tolist() == [1, -1, 1]
     assert len(relaxed[0]) == 1
     assert "3" in repr(relaxed)
+
+
+def test_relaxed_values_can_be_sorted_like_codes():
+    values, weights = np.array([[0.1, -0.2, 0.3]]), [1.0, 3.0, 2.0]
+    with pytest.raises(InputError, match="sort=True"):
+        bs.Relaxed(values, weights)
+    relaxed = bs.Relaxed(values, weights, sort=True)
+    assert relaxed.order.tolist() == [1, 2, 0]
+    assert relaxed.codes() == bs.Codes.from_signs(values, weights, sort=True)

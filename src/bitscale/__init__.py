@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from bitscale.version import __version__
 
 if TYPE_CHECKING:
-    from bitscale import hamming
+    from bitscale import errors, hamming
     from bitscale.codes import Codes, Relaxed
     from bitscale.errors import BitscaleError
     from bitscale.index.base import Hits, Index, Neighbours
@@ -23,6 +23,7 @@ _HOME = {  # public name -> the module it lives in
     "Index": "bitscale.index.base",
     "Neighbours": "bitscale.index.base",
     "Relaxed": "bitscale.codes",
+    "errors": "bitscale",
     "hamming": "bitscale",
 }
 
@@ -35,6 +36,7 @@ __all__ = [
     "Neighbours",
     "Relaxed",
     "__version__",
+    "errors",
     "hamming",
 ]
 
@@ -42,7 +44,8 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module 'bitscale' has no attribute {name!r}")
-    value = import_module("bitscale.hamming") if name == "hamming" else getattr(import_module(_HOME[name]), name)
+    home = _HOME[name]
+    value = import_module(f"bitscale.{name}") if home == "bitscale" else getattr(import_module(home), name)
     globals()[name] = value
     return value
 

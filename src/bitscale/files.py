@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
@@ -10,9 +12,9 @@ from typing import BinaryIO
 
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Let `write` fill a temporary file beside `path`, sync it, and move it into place."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
     try:
-        with partial.open("wb") as file:
+        with partial.open("xb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
@@ -24,9 +26,12 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make new names in `folder` durable."""
+    """Make new names in `folder` durable, where its filesystem can."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
     finally:
         os.close(handle)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitscale.codes import Codes, Relaxed, check_bits, check_weights
+from bitscale.codes import Codes, Relaxed, check_bits, check_same_space, check_weights
 from bitscale.errors import InputError
 
 TOTAL_BELOW = 1 << 23  # float32 counts integers exactly up to 2^24
@@ -35,14 +35,14 @@ class CostTerms(NamedTuple):
     base: Float  # (n_queries,)
 
 
-def snap(weights: ArrayLike) -> tuple[Int32, float]:
+def snap(weights: ArrayLike, what: str = "bit_weights") -> tuple[Int32, float]:
     """Round weights to integers times a power of two: `(int32 (q,), unit)`, the integers' sum below 2^23.
 
     The unit is the smallest that keeps the sum below the limit, so weights of 1 stay exactly 1.
     """
-    values = check_weights(weights)
+    values = check_weights(weights, what=what)
     # frexp: total = mantissa * 2^exponent with mantissa in [0.5, 1), so 2^(exponent - 23) is the first candidate
-    exponent = max(int(np.frexp(values.sum())[1]) - 23, -1000)
+    exponent = int(np.frexp(values.sum())[1]) - 23
     while True:
         snapped = np.rint(np.ldexp(values, -exponent))
         if snapped.sum() < TOTAL_BELOW:
@@ -52,26 +52,38 @@ def snap(weights: ArrayLike) -> tuple[Int32, float]:
 
 def cost_terms(queries: Codes | Relaxed, bits: int | None = None, weights: ArrayLike | None = None) -> CostTerms:
     """Bring queries, an optional truncation and optional other weights, (q,) or (n_queries, q), into `CostTerms`."""
-    n, n_bits = len(queries), queries.n_bits
-    used = check_bits(bits, n_bits)
-    rows = np.atleast_2d(np.asarray(queries.bit_weights if weights is None else weights, np.float64))
-    if rows.ndim != 2 or rows.shape[1] != n_bits or len(rows) not in (1, n):
-        raise InputError(
-            f"weights must be ({n_bits},), or ({n}, {n_bits}) for one set a query. Got shape {rows.shape}."
-        )
-    snapped = [snap(row) for row in rows]
+    used = check_bits(bits, queries.n_bits)
+    snapped = [snap(row, "weights" if weights is not None else "bit_weights") for row in _weight_rows(queries, weights)]
     costs = np.stack([integers for integers, _ in snapped])  # (1 or n, q)
     unit = np.array([unit for _, unit in snapped])
-    base = np.zeros(n)
-    packed = queries.packed if isinstance(queries, Codes) else queries.codes().packed
-    if isinstance(queries, Relaxed):
+    base = np.zeros(len(queries))
+    if isinstance(queries, Codes):
+        packed = queries.packed
+    else:
+        packed = queries.codes().packed
         # flipping bit i costs w_i |r_i|; agreeing with its sign costs w_i (1 - |r_i|) / 2, whatever the item
         flips = np.rint(costs * np.abs(queries.values)).astype(np.int32)  # (n, q)
         base = (costs - flips)[:, :used].sum(axis=1) * (unit / 2)
-        costs = flips
+        costs, unit = flips, np.repeat(unit, len(flips)) if len(unit) == 1 else unit
     costs = np.ascontiguousarray(costs)
     costs[:, used:] = 0
-    return CostTerms(packed, costs, np.repeat(unit, len(costs)) if len(unit) == 1 else unit, base)
+    return CostTerms(packed, costs, unit, base)
+
+
+def _weight_rows(queries: Codes | Relaxed, weights: ArrayLike | None) -> Float:
+    """Weights as (1 or n_queries, q)."""
+    if weights is None:
+        return queries.bit_weights[None]
+    n, n_bits = len(queries), queries.n_bits
+    try:
+        rows = np.asarray(weights, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"weights must be numbers. Got {weights!r:.80}.") from None
+    if rows.shape == (n_bits,) or (n == 0 and rows.shape == (0, n_bits)):
+        return rows.reshape(-1, n_bits) if rows.size else np.ones((1, n_bits))
+    if rows.shape == (n, n_bits):
+        return rows
+    raise InputError(f"weights must be ({n_bits},), or ({n}, {n_bits}) for one set a query. Got shape {rows.shape}.")
 
 
 def count_terms(queries: Codes | Relaxed, bits: int | None = None) -> CostTerms:
@@ -106,11 +118,13 @@ def distances(
     queries: Codes | Relaxed, items: Codes, *, bits: int | None = None, weights: ArrayLike | None = None
 ) -> Float:
     """All distances, (n_queries, n_items): the definition, and the paper's linear scan by 8-bit tables."""
+    check_same_space(queries, items, "the other side")
     return _matrix(cost_terms(queries, bits, weights), items)
 
 
 def counts(queries: Codes | Relaxed, items: Codes, *, bits: int | None = None) -> Float:
     """Plain Hamming distances, (n_queries, n_items): how many of the first `bits` bits differ."""
+    check_same_space(queries, items, "the other side")
     return _matrix(count_terms(queries, bits), items)
 
 

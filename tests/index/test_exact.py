@@ -1,5 +1,9 @@
 """Exact means exact: ids and distances against brute force, for every way of searching."""
 
+import subprocess
+import sys
+from unittest import mock
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -7,27 +11,45 @@ from hypothesis import strategies as st
 
 import bitscale as bs
 from bitscale.errors import InputError, ModelMismatch
-from bitscale.index.plan import STRATEGIES
+from bitscale.index import plan, segment
+from bitscale.index.exact import MODES
 from bitscale.native import choose
 from tests import oracle
 from tests.conftest import endurance
 
-KERNELS = ("avx512", "avx2", "portable", "numpy")
 KINDS = ("clusters", "random", "few")
 WEIGHTINGS = ("uniform", "steps", "strong", "random", "zeros")
 
 
-def available(name):
+def runs(name):
     try:
-        return choose(name)
+        choose(name)
     except InputError:
-        return choose("portable")
+        return False
+    return True
 
 
-def check_search(index, codes, ids, queries, k, threads=1, where=None, allowed=None, **how):
+KERNELS = tuple(name for name in ("avx512", "avx2", "portable", "numpy") if runs(name))
+
+
+@pytest.mark.parametrize("name", ["avx512", "avx2", "portable", "numpy"])
+def test_every_kernel_is_tested_here(name):
+    if name not in KERNELS:
+        pytest.skip(f"this machine cannot run the {name} kernel")
+    assert choose(name).name == name
+
+
+def test_a_chosen_kernel_leaves_the_others_alone():
+    index = bs.ExactIndex(bs.Codes.from_packed(np.zeros((1, 1), np.uint8)))
+    before = index.describe()["kernel"]
+    bs.ExactIndex(bs.Codes.from_packed(np.zeros((1, 1), np.uint8)), kernel=choose("portable"))
+    assert index.describe()["kernel"] == before
+
+
+def check_search(index, codes, ids, queries, k, threads=1, where=None, allowed=None, strategy="auto", **how):
     keep = np.ones(len(ids), bool) if allowed is None else np.isin(ids, allowed)
     want = oracle.search(codes[np.flatnonzero(keep)], ids[keep], queries, k, **how)
-    hits = index.search(queries, k, threads=threads, where=where, **how)
+    hits = index.search(queries, k, threads=threads, where=where, strategy=strategy, **how)
     assert np.array_equal(hits.ids, want[0])
     assert np.array_equal(hits.distances, want[1])
 
@@ -40,8 +62,9 @@ def check_search(index, codes, ids, queries, k, threads=1, where=None, allowed=N
     kind=st.sampled_from(KINDS),
     weighting=st.sampled_from(WEIGHTINGS),
     kernel=st.sampled_from(KERNELS),
-    strategy=st.sampled_from(STRATEGIES),
+    strategy=st.sampled_from(tuple(MODES)),
     threads=st.integers(1, 2),
+    low=st.booleans(),  # thresholds so low that small worlds have several tables
     data=st.data(),
 )
 @example(
@@ -53,13 +76,21 @@ def check_search(index, codes, ids, queries, k, threads=1, where=None, allowed=N
     kernel="avx2",
     strategy="auto",
     threads=2,
+    low=False,
     data=None,
 )
-def test_search_and_lookup_equal_brute_force(seed, n, n_bits, kind, weighting, kernel, strategy, threads, data):
+def test_search_and_lookup_equal_brute_force(seed, n, n_bits, kind, weighting, kernel, strategy, threads, low, data):
+    tables = mock.patch.object(segment, "MIN_FOR_TABLES", 64 if low else segment.MIN_FOR_TABLES)
+    probing = mock.patch.object(plan, "MIN_FOR_PROBING", 16 if low else plan.MIN_FOR_PROBING)
+    with tables, probing:
+        check_everything(seed, n, n_bits, kind, weighting, kernel, strategy, threads, data)
+
+
+def check_everything(seed, n, n_bits, kind, weighting, kernel, strategy, threads, data):
     world = oracle.world(seed, n, n_bits, kind, weighting)
     rng, codes, ids = world.rng, world.codes, world.ids
-    index = bs.ExactIndex(codes, ids, kernel=available(kernel))
-    index.strategy = strategy
+    index = bs.ExactIndex(codes[: n // 2], ids[: n // 2], kernel=choose(kernel))
+    index.add(codes[n // 2 :], ids[n // 2 :])
     bits = int(rng.integers(1, n_bits + 1)) if data is None else data.draw(st.integers(1, n_bits), "bits")
     k = int(rng.choice([1, 3, 10, 100, n + 2]))
     if rng.random() < 0.5 and n:  # tombstones
@@ -71,20 +102,27 @@ def test_search_and_lookup_equal_brute_force(seed, n, n_bits, kind, weighting, k
     if rng.random() < 0.4:  # a filter, prepared or not
         allowed = rng.choice(max(4 * n, 1), int(rng.integers(0, n + 1)), replace=False)
         where = index.prepare(allowed) if rng.random() < 0.5 else allowed
-    check_search(index, codes, ids, world.queries, k, threads, where, allowed, bits=bits)
+    check_search(index, codes, ids, world.queries, k, threads, where, allowed, strategy, bits=bits)
     other = rng.random((len(world.queries), n_bits) if rng.random() < 0.5 else n_bits)
-    check_search(index, codes, ids, world.queries, k, threads, where, allowed, bits=bits, weights=other)
-    relaxed = bs.Relaxed(rng.uniform(-1, 1, (2, n_bits)), codes.bit_weights)
-    check_search(index, codes, ids, relaxed, k, threads, where, allowed, bits=bits)
+    check_search(index, codes, ids, world.queries, k, threads, where, allowed, strategy, bits=bits, weights=other)
+    other[..., rng.random(n_bits) < 0.3] = 0
+    if (other > 0).any(axis=-1).all():
+        check_search(index, codes, ids, world.queries, k, threads, where, allowed, strategy, bits=bits, weights=other)
+    else:
+        other = np.ones(n_bits)
+    values = rng.uniform(-1, 1, (2, n_bits)) * (rng.random(n_bits) < 0.8)  # some bits say nothing
+    relaxed = bs.Relaxed(values, codes.bit_weights)
+    check_search(index, codes, ids, relaxed, k, threads, where, allowed, strategy, bits=bits)
     keep = np.ones(len(ids), bool) if allowed is None else np.isin(ids, allowed)
     codes, ids = codes[np.flatnonzero(keep)], ids[keep]
     radius = int(rng.integers(0, 4))
-    found = index.lookup(world.queries, radius, bits=bits, where=where, threads=threads)
+    found = index.lookup(world.queries, radius, bits=bits, where=where, threads=threads, strategy=strategy)
     assert list(found) == oracle.within(bs.hamming.counts(world.queries, codes, bits=bits), ids, radius)
     for queries, how in ((world.queries, {}), (world.queries, {"weights": other}), (relaxed, {})):
         distances = bs.hamming.distances(queries, codes, bits=bits, **how)
         limit = float(np.quantile(distances, 0.02)) if distances.size else 1.0
-        found = index.lookup(queries, max_distance=limit, bits=bits, where=where, threads=threads, **how)
+        options = {"bits": bits, "where": where, "threads": threads, "strategy": strategy, **how}
+        found = index.lookup(queries, max_distance=limit, **options)
         assert list(found) == oracle.within(distances, ids, limit)
 
 
@@ -93,14 +131,14 @@ def test_search_and_lookup_equal_brute_force(seed, n, n_bits, kind, weighting, k
 def test_tables_of_many_codes(kernel, n_bits):
     """Enough distinct codes for several tables, and every strategy on them."""
     world = oracle.world(5, 40_000, n_bits, "random", "random", n_queries=6, automatic=True)
-    index = bs.ExactIndex(world.codes, kernel=available(kernel))
-    for strategy in STRATEGIES:
-        index.strategy = strategy
+    index = bs.ExactIndex(world.codes, kernel=choose(kernel))
+    for strategy in MODES:
         for bits in (n_bits, 20, 16, 11, 3):
             for k in (1, 50):
-                check_search(index, world.codes, world.ids, world.queries, k, bits=bits)
+                check_search(index, world.codes, world.ids, world.queries, k, strategy=strategy, bits=bits)
             counts = bs.hamming.counts(world.queries, world.codes, bits=bits)
-            assert list(index.lookup(world.queries, 1, bits=bits)) == oracle.within(counts, world.ids, 1)
+            found = index.lookup(world.queries, 1, bits=bits, strategy=strategy)
+            assert list(found) == oracle.within(counts, world.ids, 1)
 
 
 @pytest.mark.parametrize("n_bits", [1, 500, 1024])
@@ -122,9 +160,9 @@ def test_large_batches_and_large_k_agree_with_small_ones():
 def test_lookup_does_not_scan_when_the_ball_is_small():
     world = oracle.world(9, 60_000, 64, "random", automatic=True)
     index = bs.ExactIndex(world.codes)
-    index.lookup(world.queries, 2)
-    assert index.last_stats.flat_queries == 0
-    assert index.last_stats.codes < 60_000
+    stats = index.lookup(world.queries, 2).stats
+    assert stats.flat_queries == 0
+    assert stats.codes < 60_000
 
 
 def test_equal_codes_are_stored_once():
@@ -165,6 +203,14 @@ def test_a_code_whose_items_are_gone_does_not_tighten_the_bound():
         (lambda i, q: i.add(q, [1, 100]), "already in this index"),
         (lambda i, q: i.add(q, [1000]), "one id a code"),
         (lambda i, q: bs.ExactIndex(q.packed), "wrap packed bits"),
+        (lambda i, q: bs.ExactIndex(q, threads=-1), "threads must be"),
+        (lambda i, q: bs.ExactIndex(q, threads=1.5), "threads must be"),
+        (lambda i, q: i.add(bs.Relaxed(q.signs(), q.bit_weights)), r"take .codes\(\)"),
+        (lambda i, q: i.search(q, 2**70), "k times the number of queries"),
+        (lambda i, q: i.search(q, 1, weights="heavy"), "weights must be numbers"),
+        (lambda i, q: i.search(q, 1, where=np.ones(50, bool)), "np.flatnonzero"),
+        (lambda i, q: i.lookup(q, max_distance="near"), "max_distance must be"),
+        (lambda i, q: i.get([3, 99]), "id 99 is not in this index"),
     ],
 )
 def test_bad_input_is_refused_with_a_reason(call, message):
@@ -191,9 +237,71 @@ def test_codes_of_another_model_are_refused():
 
 def test_a_strategy_that_does_not_exist():
     index = bs.ExactIndex(bs.Codes.from_packed(np.zeros((1, 1), np.uint8)))
-    index.strategy = "magic"
     with pytest.raises(InputError, match="strategy must be one of"):
-        index.search(bs.Codes.from_packed(np.zeros((1, 1), np.uint8)), 1)
+        index.search(bs.Codes.from_packed(np.zeros((1, 1), np.uint8)), 1, strategy="magic")
+
+
+def test_no_queries_no_trouble():
+    world = oracle.world(0, 50, 20, automatic=True)
+    index = bs.ExactIndex(world.codes)
+    relaxed = bs.Relaxed(np.zeros((0, 20)), world.codes.bit_weights)
+    for none in (world.queries[:0], relaxed):
+        assert index.search(none, 3).ids.shape == (0, 3)
+        assert index.search(none, 3, weights=np.ones((0, 20))).ids.shape == (0, 3)
+        assert len(index.lookup(none, 1)) == len(index.lookup(none, max_distance=1.0)) == 0
+
+
+def test_a_distance_that_covers_everything():
+    world = oracle.world(0, 50, 20, automatic=True)
+    index = bs.ExactIndex(world.codes)
+    for far in (1e308, np.inf, 10**6):
+        assert len(index.lookup(world.queries[:1], max_distance=far).ids) == 50
+
+
+def test_the_largest_ids():
+    codes = bs.Codes.from_packed(np.arange(3, dtype=np.uint8)[:, None])
+    index = bs.ExactIndex(codes, [0, 2**62, 2**63 - 1])
+    assert index.search(codes[2], 1).ids[0, 0] == 2**63 - 1
+    assert index.ids().tolist() == [0, 2**62, 2**63 - 1]
+    with pytest.raises(InputError, match="no automatic ids left"):
+        index.add(codes[:1])
+
+
+def test_items_by_id():
+    world = oracle.world(3, 300, 20)
+    index = bs.ExactIndex(world.codes, world.ids)
+    index.remove(world.ids[:10])
+    assert index.get(world.ids[50:60]) == world.codes[50:60]
+    assert np.array_equal(index.ids(), np.sort(world.ids[10:]))
+    assert int(world.ids[20]) in index
+    assert int(world.ids[3]) not in index
+    assert "x" not in index
+    assert -1 not in index
+
+
+def test_results_of_some_queries():
+    world = oracle.world(3, 300, 20, automatic=True)
+    index = bs.ExactIndex(world.codes)
+    hits, near = index.search(world.queries, 3), index.lookup(world.queries, 3)
+    assert hits[1:3][0] == hits[1]
+    assert len(hits[1:3]) == 2
+    assert list(near)[1:3] == [near[1], near[2]]
+    with pytest.raises(IndexError):
+        near[99]
+
+
+def test_more_threads_than_the_system_gives():
+    """Threads that cannot be started are done without."""
+    code = (
+        "import resource, numpy as np, bitscale as bs\n"
+        "codes = bs.Codes.from_packed(np.random.default_rng(0).integers(0, 256, (300_000, 8), dtype=np.uint8))\n"
+        "index = bs.ExactIndex(codes, tables=False)\n"
+        "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (used + (60 << 20), used + (60 << 20)))\n"
+        "print(index.search(codes[:3], 2, threads=200, strategy='flat').ids[:, 0].tolist())"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert out.stdout.strip() == "[0, 1, 2]", out.stderr
 
 
 def test_a_closed_index_says_so():

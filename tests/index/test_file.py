@@ -4,6 +4,7 @@ import json
 import struct
 import tracemalloc
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -166,6 +167,38 @@ def test_forged_positions_never_reach_the_kernel(tmp_path, where):
     index.save(tmp_path / "i")  # checksums are right, contents are not
     with pytest.raises(CorruptFile, match="out of"):
         bs.ExactIndex.open(tmp_path / "i")
+
+
+def test_an_item_that_stands_twice_is_noticed(tmp_path):
+    codes = bs.Codes.from_packed(np.arange(40, dtype=np.uint8)[:, None])
+    index = bs.ExactIndex(codes[:30])
+    index.add(codes[30:35], np.arange(100, 105))
+    index._now().segments[1].__dict__["first_id"] = 3  # now inside the first
+    index.save(tmp_path / "i")
+    with pytest.raises(CorruptFile, match="stands twice"):
+        bs.ExactIndex.open(tmp_path / "i")
+
+
+def test_a_header_of_brackets_is_refused(tmp_path):
+    body = b"[" * 200_000
+    head = struct.pack("<II", VERSION, len(body))
+    (tmp_path / "i").write_bytes(HEAD.pack(MAGIC, VERSION, len(body), zlib.crc32(head + body)) + body)
+    with pytest.raises(CorruptFile, match="makes no sense"):
+        bs.ExactIndex.open(tmp_path / "i")
+
+
+def test_an_index_read_into_memory_outlives_its_file(saved):
+    world, index, path = saved
+    opened = bs.ExactIndex.open(path, mmap=False)
+    path.write_bytes(b"")
+    same(opened, index, world.queries)
+
+
+def test_two_threads_may_save_to_one_path(saved):
+    world, index, path = saved
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: index.save(path), range(20)))
+    same(bs.ExactIndex.open(path), index, world.queries)
 
 
 def test_other_files_and_newer_ones(tmp_path, saved):

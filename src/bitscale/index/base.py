@@ -5,16 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitscale.codes import Codes, Relaxed, same_space
-from bitscale.errors import InputError, ModelMismatch
+from bitscale.codes import Codes, Relaxed, check_same_space
+from bitscale.errors import InputError
+from bitscale.native.layout import Stats
 
 I64 = NDArray[np.int64]
 Float = NDArray[np.float64]
+
+MOST_HITS = 1 << 28  # in one result: 4 GB
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,12 +26,20 @@ class Hits:
 
     ids: I64  # (n_queries, k)
     distances: Float  # (n_queries, k)
+    stats: Stats | None = None  # what the search did, where the engine tells
 
     def __len__(self) -> int:
         return len(self.ids)
 
-    def __getitem__(self, query: int) -> list[tuple[int, float]]:
-        """One query's hits as (id, distance) pairs, without padding."""
+    @overload
+    def __getitem__(self, query: int) -> list[tuple[int, float]]: ...
+    @overload
+    def __getitem__(self, query: slice) -> Hits: ...
+    def __getitem__(self, query: int | slice) -> list[tuple[int, float]] | Hits:
+        """One query's hits as (id, distance) pairs, without padding; or the hits of some queries."""
+        if isinstance(query, slice):
+            return Hits(self.ids[query], self.distances[query])
+        query = range(len(self))[query]
         found = self.ids[query] >= 0
         return list(zip(self.ids[query][found].tolist(), self.distances[query][found].tolist(), strict=True))
 
@@ -46,6 +57,7 @@ class Neighbours:
     offsets: I64  # (n_queries + 1,)
     ids: I64
     distances: Float
+    stats: Stats | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -125,38 +137,64 @@ class Index(ABC):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def check_same_space(self, codes: Codes | Relaxed) -> None:
-        """Refuse codes whose distances to the stored ones would mean nothing."""
+    def check_query(self, codes: Codes | Relaxed) -> None:
+        """Refuse what cannot be compared with the stored codes."""
         if not isinstance(codes, Codes | Relaxed):
             raise InputError(
                 f"expected Codes or Relaxed. Got {type(codes).__name__}; wrap packed bits with Codes.from_packed."
             )
-        if codes.bit_weights is self.bit_weights and codes.model == self.model:
-            return
-        if codes.n_bits != self.n_bits:
-            raise ModelMismatch(
-                f"this index stores {self.n_bits}-bit codes. Got {codes.n_bits}-bit codes; "
-                "encode with the index's model, and use bits= to search with fewer bits."
+        if codes.bit_weights is not self.bit_weights or codes.model != self.model:
+            check_same_space(codes, self, "this index")
+
+    def check_codes(self, codes: Codes) -> None:
+        """Refuse what cannot be stored beside the stored codes."""
+        if not isinstance(codes, Codes):
+            hint = (
+                "take .codes() of relaxed values"
+                if isinstance(codes, Relaxed)
+                else "wrap packed bits with Codes.from_packed"
             )
-        if not same_space(codes, self):
-            if codes.model is not None and self.model is not None:
-                raise ModelMismatch(
-                    f"these codes come from model {codes.model!r}, the index holds codes of {self.model!r}. "
-                    "Encode again with the index's model."
-                )
-            raise ModelMismatch(
-                "these codes carry other bit weights than the index. Encode with the index's model, "
-                "or build the codes with the index's bit_weights and pass weights= to rank by others."
-            )
+            raise InputError(f"expected Codes. Got {type(codes).__name__}; {hint}.")
+        check_same_space(codes, self, "this index")
 
 
-def check_k(k: int) -> int:
-    """Return k as a plain int of at least 1."""
+def check_k(k: int, n_queries: int) -> int:
+    """Return k as a plain int of at least 1, such that a result fits into memory."""
     if isinstance(k, bool) or not isinstance(k, int | np.integer):
         raise InputError(f"k must be a whole number. Got {k!r}.")
     if k < 1:
         raise InputError(f"k must be at least 1. Got {k}.")
+    if k * n_queries > MOST_HITS:
+        raise InputError(
+            f"k times the number of queries must stay below {MOST_HITS:,}. Got {k} x {n_queries}; "
+            "search fewer queries at a time, or use lookup for all items within a distance."
+        )
     return int(k)
+
+
+def check_threads(threads: int) -> int:
+    """Return threads as a plain int of at least 1."""
+    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
+        raise InputError(f"threads must be a whole number of at least 1. Got {threads!r}.")
+    return min(int(threads), 256)
+
+
+def check_radius(radius: int, bits: int) -> int:
+    """Return a radius in bits as a plain int, not more than there are bits."""
+    if isinstance(radius, bool) or not isinstance(radius, int | np.integer) or radius < 0:
+        raise InputError(f"radius must be a whole number of bits, 0 or more. Got {radius!r}.")
+    return min(int(radius), bits)
+
+
+def check_distance(distance: float) -> float:
+    """Return a weighted distance as a plain float, 0 or more."""
+    try:
+        value = float(distance)
+    except (TypeError, ValueError):
+        value = float("nan")
+    if not value >= 0:
+        raise InputError(f"max_distance must be a number, 0 or more. Got {distance!r}.")
+    return value
 
 
 def check_ids(ids: ArrayLike, n: int | None = None) -> I64:
@@ -166,6 +204,8 @@ def check_ids(ids: ArrayLike, n: int | None = None) -> I64:
         array = array.astype(np.int64)
     if array.ndim == 0:
         array = array[None]
+    if array.dtype == np.bool_:
+        raise InputError("ids must be numbers, not flags. Turn a mask into ids with np.flatnonzero(mask).")
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise InputError(f"ids must be one row of whole numbers. Got {array.dtype} of shape {array.shape}.")
     if n is not None and len(array) != n:

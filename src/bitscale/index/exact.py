@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 import weakref
@@ -14,14 +15,32 @@ from numpy.typing import ArrayLike, NDArray
 from bitscale import hamming
 from bitscale.codes import Codes, Relaxed, check_bits
 from bitscale.errors import InputError
-from bitscale.index.base import I64, Float, Hits, Index, Neighbours, check_ids, check_k
+from bitscale.index.base import (
+    I64,
+    Float,
+    Hits,
+    Index,
+    Neighbours,
+    check_distance,
+    check_ids,
+    check_k,
+    check_radius,
+    check_threads,
+)
 from bitscale.index.file import Stored, read_index, write_index
-from bitscale.index.plan import STRATEGIES, Strategy
+from bitscale.index.plan import Strategy
+from bitscale.index.segment import living_items
 from bitscale.index.selection import Selection
 from bitscale.index.state import Builder, State, make_state
 from bitscale.native import Kernel
 from bitscale.native import kernel as default_kernel
-from bitscale.native.layout import Queries, Stats
+from bitscale.native.layout import Queries, bits_set, count_bits
+
+MODES: dict[Strategy, str] = {"auto": "auto", "flat": "flat", "prefix": "probe", "multi": "probe"}
+MOST_ITEMS = (1 << 32) - 2  # in one segment
+ONCE_SHARE = 100  # a filter used once is copied out only up to a hundredth of a segment
+WORTH_A_SCHEDULE = 16  # queries with the same weights of their own
+WORTH_TRIMMING = 1 << 17  # items whose building leaves megabytes behind
 
 
 class Call(NamedTuple):
@@ -37,12 +56,11 @@ class ExactIndex(Index):
     """Exact search over codes in memory, or mapped from a file.
 
     Items live in immutable segments: equal codes are stored once, removed ones are marked and left out, small
-    segments are merged as they come. `tables=False` keeps the codes alone (12 bytes a 64-bit code instead of 48)
+    segments are merged as they come. `tables=False` keeps the codes alone, in about a quarter of the memory,
     and searches by the prefix table or the flat scan. Searches may run while another thread adds or removes;
     each sees one consistent state.
 
-    `strategy` is "auto"; "flat", "prefix" and "multi" force one way of searching, for measuring. The answer is
-    the same. `kernel` is the machine's best, or one of `bitscale.native.choose`.
+    `kernel` is the machine's best, or one of `bitscale.native.choose`.
     """
 
     def __init__(
@@ -57,11 +75,10 @@ class ExactIndex(Index):
         if not isinstance(codes, Codes):
             raise InputError(f"expected Codes. Got {type(codes).__name__}; wrap packed bits with Codes.from_packed.")
         self.bit_weights, self.n_bits, self.model = codes.bit_weights, codes.n_bits, codes.model
-        self.strategy: Strategy = "auto"
-        self.last_stats = Stats()
         self._set_up(tables, kernel or default_kernel())
         self.add(codes, ids, threads=threads)
-        self._kernel.trim()
+        if len(codes) >= WORTH_TRIMMING:
+            self._kernel.trim()
 
     def _set_up(self, tables: bool, kernel: Kernel) -> None:
         self._kernel, self._builder = kernel, Builder(kernel, self.n_bits, tables)
@@ -82,7 +99,12 @@ class ExactIndex(Index):
 
     def add(self, codes: Codes, ids: ArrayLike | None = None, *, threads: int | None = None) -> I64:
         """Add codes and return their ids; without `ids` they are numbered on. `threads`: all cores when not said."""
-        self.check_same_space(codes)
+        self.check_codes(codes)
+        cores = len(os.sched_getaffinity(0)) if threads is None else check_threads(threads)
+        if len(codes) > MOST_ITEMS:
+            raise InputError(
+                f"at most {MOST_ITEMS:,} codes can be added at once. Got {len(codes):,}; add them in parts."
+            )
         with self._writing:
             state = self._now()
             new = self._numbered(len(codes)) if ids is None else check_ids(ids, len(codes))
@@ -92,7 +114,7 @@ class ExactIndex(Index):
             ascending = new if order is None else new[order]
             self._refuse_known(state, ascending)
             packed = codes.packed if order is None else codes.packed[order]
-            self._state = state.with_items(packed, ascending, self._builder, threads or os.cpu_count() or 1)
+            self._state = state.with_items(packed, ascending, self._builder, cores)
             self._next_id = max(self._next_id, int(ascending[-1]) + 1)
         return new
 
@@ -101,7 +123,7 @@ class ExactIndex(Index):
         gone = np.unique(check_ids(ids))
         with self._writing:
             state = self._now()
-            after = state.without(gone, self._builder, os.cpu_count() or 1)
+            after = state.without(gone, self._builder, len(os.sched_getaffinity(0)))
             for selection in list(self._selections):
                 selection.forget(gone, after.change)
             self._state = after
@@ -116,10 +138,35 @@ class ExactIndex(Index):
             self._selections.add(selection)
             return selection
 
+    def ids(self) -> I64:
+        """The ids of all items, ascending."""
+        state = self._now()
+        return living_items(state.segments, state.alive)[1] if state.segments else np.empty(0, np.int64)
+
+    def get(self, ids: ArrayLike) -> Codes:
+        """The codes of some items, in the order asked for."""
+        wanted = check_ids(ids)
+        packed = np.zeros((len(wanted), (self.n_bits + 7) // 8), np.uint8)
+        missing = np.ones(len(wanted), np.bool_)
+        state = self._now()
+        for segment, alive in zip(state.segments, state.alive, strict=True):
+            ordinals, here = segment.find(wanted)
+            here[here] = bits_set(alive, ordinals[here])
+            packed[here] = segment.some_codes(segment.rows[ordinals[here]])
+            missing &= ~here
+        if missing.any():
+            raise InputError(f"id {wanted[missing][0]} is not in this index ({int(missing.sum())} such).")
+        return Codes(packed, self.bit_weights, self.model)
+
+    def __contains__(self, item: object) -> bool:
+        return isinstance(item, int | np.integer) and bool(self._now().living(np.array([item], np.int64))[0])
+
     def close(self) -> None:
         """Let go of memory and files; the index cannot be used afterwards."""
         with self._writing:
             self._state = None
+            for selection in list(self._selections):
+                selection.drop()
 
     # ------------------------------------------------------------------ search
 
@@ -132,21 +179,22 @@ class ExactIndex(Index):
         where: ArrayLike | Selection | None = None,
         weights: ArrayLike | None = None,
         threads: int = 1,
+        strategy: Strategy = "auto",
     ) -> Hits:
         """The k nearest items to each query, by (distance, id).
 
         bits     use the first `bits` bits only
         where    ids to search among, or `prepare(ids)`
         weights  other weights for this call, in stored bit order: (q,), or (n_queries, q)
+        strategy "auto", or one way of searching, for measuring: "flat", "prefix", "multi"; the answer is the same
         """
-        state, k, threads = self._now(), check_k(k), check_threads(threads)
-        self.check_same_space(codes)
-        used = check_bits(bits, self.n_bits, "this index stores")
-        call = self._call(codes, used, weights)
-        view, n_live = self._view(state, where)
-        plans = self._plans(state, call, k / max(n_live, 1))
-        ids, distances, self.last_stats = self._kernel.search(view, plans, call.queries, k, self._mode(), threads)
-        return Hits(ids, distances)
+        state = self._now() if where is None else self._narrowed(where)
+        self.check_query(codes)
+        k, threads = check_k(k, len(codes)), check_threads(threads)
+        call = self._call(codes, check_bits(bits, self.n_bits, "this index stores"), weights)
+        plans = self._plans(state, call, k / max(state.n_live, 1), strategy)
+        found = self._kernel.search(state.view, plans, call.queries, k, MODES[strategy], threads)
+        return Hits(*found)
 
     def lookup(
         self,
@@ -158,31 +206,30 @@ class ExactIndex(Index):
         weights: ArrayLike | None = None,
         where: ArrayLike | Selection | None = None,
         threads: int = 1,
+        strategy: Strategy = "auto",
     ) -> Neighbours:
         """All items near each query, by (distance, id): hash lookup.
 
         Give one of `radius`, the number of differing bits (distances are counts, weights play no part), or
         `max_distance`, weighted (distances are weighted).
         """
-        state, threads = self._now(), check_threads(threads)
-        self.check_same_space(codes)
-        used = check_bits(bits, self.n_bits, "this index stores")
+        state = self._now() if where is None else self._narrowed(where)
+        self.check_query(codes)
+        used, threads = check_bits(bits, self.n_bits, "this index stores"), check_threads(threads)
         if (radius is None) == (max_distance is None):
             raise InputError("give exactly one of radius (differing bits) and max_distance (weighted).")
-        if radius is not None:
+        if max_distance is None:
+            assert radius is not None
             if weights is not None:
                 raise InputError("radius counts differing bits, whatever they weigh. Use max_distance with weights.")
             call = self._call(codes.codes() if isinstance(codes, Relaxed) else codes, used, None, "count")
             limit = np.full(len(codes), check_radius(radius, used), np.int32)
         else:
             call = self._call(codes, used, weights)
-            limit = integer_limits(call, len(codes), max_distance)
-        view, _ = self._view(state, where)
-        plans = self._plans(state, call, None)
-        offsets, ids, distances, self.last_stats = self._kernel.lookup(
-            view, plans, call.queries, limit, self._mode(), threads
-        )
-        return Neighbours(offsets, ids, distances)
+            limit = integer_limits(call, len(codes), check_distance(max_distance))
+        plans = self._plans(state, call, None, strategy)
+        found = self._kernel.lookup(state.view, plans, call.queries, limit, MODES[strategy], threads)
+        return Neighbours(*found)
 
     # ------------------------------------------------------------------ files
 
@@ -193,17 +240,19 @@ class ExactIndex(Index):
         write_index(Path(path), stored)
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str]) -> ExactIndex:
-        """Map a saved index into memory, every checksum verified."""
-        stored = read_index(Path(path))
+    def open(cls, path: str | os.PathLike[str], *, mmap: bool = True, kernel: Kernel | None = None) -> ExactIndex:
+        """Map a saved index into memory, or read it (`mmap=False`); every checksum is verified.
+
+        A mapped file must not be overwritten or cut short in place while in use; `save` replaces it safely.
+        """
+        stored = read_index(Path(path), mmap)
         index = cls.__new__(cls)
         index.bit_weights, index.model = stored.bit_weights, stored.model
         index.n_bits = len(stored.bit_weights)
-        index.strategy, index.last_stats = "auto", Stats()
-        index._set_up(stored.tables, default_kernel())
+        index._set_up(stored.tables, kernel or default_kernel())
         index._next_id = stored.next_id
-        live = [int(np.bitwise_count(b).sum()) if b is not None else s.n_items for s, b in stored.parts()]
-        index._state = make_state([(*part, n) for part, n in zip(stored.parts(), live, strict=True)], index._builder)
+        parts = [(s, alive, s.n_items if alive is None else count_bits(alive)) for s, alive in stored.parts()]
+        index._state = make_state(parts, index._builder)
         return index
 
     def describe(self) -> dict[str, Any]:
@@ -242,12 +291,18 @@ class ExactIndex(Index):
                 f"id {known[0]} is already in this index ({len(known)} such). Remove it first, or choose others."
             )
 
+    def _narrowed(self, where: ArrayLike | Selection) -> State:
+        """The state as `where` lets it be seen."""
+        if not isinstance(where, Selection):
+            where = Selection(np.unique(check_ids(where)), self, small_share=ONCE_SHARE)
+        if where.index is not self:
+            raise InputError("where= was prepared by another index. Call prepare on this one.")
+        return where.narrow(self._now(), self._builder)
+
     def _call(self, queries: Codes | Relaxed, bits: int, weights: ArrayLike | None, name: str = "weights") -> Call:
         """What this call costs: rows kept from call to call where queries share them, else the queries' own."""
         if weights is not None or isinstance(queries, Relaxed):
-            terms = hamming.cost_terms(queries, bits, self.bit_weights if weights is None else weights)
-            rows = self._kernel.cost_rows(terms.costs, terms.unit)
-            return Call(Queries(rows, terms.packed, terms.base, bits), terms.costs, terms.unit, None)
+            return self._own_costs(queries, bits, weights)
         kept = self._rows.get((name, bits))
         if kept is None:
             costs = self._snapped[None].copy() if name == "weights" else np.ones((1, self.n_bits), np.int32)
@@ -257,52 +312,36 @@ class ExactIndex(Index):
         costs, unit, rows = kept
         return Call(Queries(rows, queries.packed, None, bits), costs, unit, name)
 
-    def _view(self, state: State, where: ArrayLike | Selection | None) -> tuple[Any, int]:
-        """What the kernel may find, and how many items that is."""
-        if where is None:
-            return state.view, state.n_live
-        selection = where if isinstance(where, Selection) else Selection(np.unique(check_ids(where)), self)
-        if selection.index is not self:
-            raise InputError("where= was prepared by another index. Call prepare on this one.")
-        return selection.view(state, self._kernel)
+    def _own_costs(self, queries: Codes | Relaxed, bits: int, weights: ArrayLike | None) -> Call:
+        terms = hamming.cost_terms(queries, bits, self.bit_weights if weights is None else weights)
+        used = np.flatnonzero(terms.costs.any(axis=0))
+        bits = int(used[-1]) + 1 if len(used) else 1  # bits behind that cost nothing: a shorter code
+        rows = self._kernel.cost_rows(terms.costs, terms.unit)
+        name = None
+        if len(terms.costs) == 1 and len(queries) >= WORTH_A_SCHEDULE:  # shared by many queries: worth keeping
+            name = hashlib.blake2b(terms.costs.tobytes(), digest_size=16).hexdigest()
+        return Call(Queries(rows, terms.packed, terms.base, bits), terms.costs, terms.unit, name)
 
-    def _plans(self, state: State, call: Call, share: float | None) -> Any:
+    def _plans(self, state: State, call: Call, share: float | None, strategy: Strategy) -> Any:
+        if strategy not in MODES:
+            raise InputError(f"strategy must be one of {', '.join(MODES)}. Got {strategy!r}.")
         bits = call.queries.bits
-        key = (self.strategy, bits, call.name, share)
+        key = (strategy, bits, call.name, share)
         plans = state.plans.get(key)
         if plans is None:
             if len(state.plans) > 256:
                 state.plans.clear()
-            rows = [planner.plan(self.strategy, call.costs[0], bits, share, call.name) for planner in state.planners]
+            costs = call.costs[0] if len(call.costs) else np.zeros(self.n_bits, np.int32)
+            rows = [planner.plan(strategy, costs, bits, share, call.name) for planner in state.planners]
             plans = state.plans[key] = self._kernel.plans(rows)
         return plans
 
-    def _mode(self) -> str:
-        if self.strategy not in STRATEGIES:
-            raise InputError(f"strategy must be one of {', '.join(STRATEGIES)}. Got {self.strategy!r}.")
-        return {"auto": "auto", "flat": "flat"}.get(self.strategy, "probe")
 
-
-def check_threads(threads: int) -> int:
-    """Return threads as a plain int of at least 1."""
-    if isinstance(threads, bool) or not isinstance(threads, int | np.integer) or threads < 1:
-        raise InputError(f"threads must be a whole number of at least 1. Got {threads!r}.")
-    return min(int(threads), 256)
-
-
-def check_radius(radius: int, bits: int) -> int:
-    """Return a radius in bits as a plain int, not more than there are bits."""
-    if isinstance(radius, bool) or not isinstance(radius, int | np.integer) or radius < 0:
-        raise InputError(f"radius must be a whole number of bits, 0 or more. Got {radius!r}.")
-    return min(int(radius), bits)
-
-
-def integer_limits(call: Call, n: int, max_distance: float | None) -> NDArray[np.int32]:
+def integer_limits(call: Call, n: int, max_distance: float) -> NDArray[np.int32]:
     """The largest integer distance whose value is still at most `max_distance`, for each query; -1 where none is."""
-    if max_distance is None or not max_distance >= 0:
-        raise InputError(f"max_distance must be a number, 0 or more. Got {max_distance!r}.")
     base = np.zeros(n) if call.queries.base is None else call.queries.base
-    room = np.minimum(np.floor((max_distance - base) / call.unit), hamming.TOTAL_BELOW)
+    with np.errstate(over="ignore"):
+        room = np.minimum(np.floor((max_distance - base) / call.unit), hamming.TOTAL_BELOW)
     room += (room + 1) * call.unit + base <= max_distance  # the difference above may have been rounded
     room -= room * call.unit + base > max_distance
     return np.maximum(room, -1).astype(np.int32)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from bitscale.codes import MAX_BITS, check_weights
 from bitscale.errors import CorruptFile, FileError, InputError, NewerFormat
 from bitscale.files import write_whole
-from bitscale.native.layout import LANES, U64, Segment, Table
+from bitscale.native.layout import LANES, U64, Segment, Table, bits_set
 
 MAGIC = b"BITSCALE"
 VERSION = 1
@@ -125,19 +125,31 @@ def _checksums(array: NDArray[Any]) -> list[int]:
 # ---------------------------------------------------------------------- reading
 
 
-def read_index(path: Path) -> Stored:
-    """Map the index at `path`, after checking every byte of it."""
+def read_index(path: Path, mmap: bool = True) -> Stored:
+    """Map (or read) the index at `path`, after checking every byte of it."""
     try:
-        data = np.memmap(path, np.uint8, "r") if path.stat().st_size else np.empty(0, np.uint8)
+        if mmap and path.stat().st_size:
+            data: NDArray[np.uint8] = np.memmap(path, np.uint8, "r").view(np.ndarray)
+        else:
+            data = np.fromfile(path, np.uint8)
     except OSError as error:
         raise FileError(f"cannot open {path}: {error.strerror or error}.") from error
     try:
         header, start = _read_header(data)
-        arrays = _read_sections(data.view(np.ndarray), header["sections"], start)
+        arrays = _read_sections(data, header["sections"], start)
         return _read_stored(header, arrays)
     except (CorruptFile, NewerFormat) as error:
         raise type(error)(f"{path}: {error}") from None
-    except (InputError, KeyError, TypeError, ValueError, IndexError, OverflowError, AttributeError) as error:
+    except (
+        InputError,
+        KeyError,
+        TypeError,
+        ValueError,
+        IndexError,
+        OverflowError,
+        AttributeError,
+        RecursionError,
+    ) as error:
         raise CorruptFile(f"{path}: the header makes no sense ({error}). Restore the file from a backup.") from None
 
 
@@ -197,13 +209,11 @@ def _read_stored(header: dict[str, Any], arrays: list[NDArray[Any]]) -> Stored:
         bitmap = _perhaps(arrays, described["alive"], np.uint64)
         _require(bitmap is None or _fits(bitmap, segments[-1].n_items), "a bitmap has the wrong size")
         alive.append(bitmap)
-        last = (
-            segments[-1].all_ids()[-1]
-            if segments[-1].ids is not None
-            else segments[-1].first_id + segments[-1].n_items - 1
-        )
-        _require(segments[-1].first_id >= 0 and last < next_id <= 1 << 63, "ids out of range")
-    return Stored(weights, model, next_id, header["tables"], tuple(segments), tuple(alive))
+        _require(segments[-1].first_id >= 0 and segments[-1].last_id < next_id, "ids out of range")
+    _require(next_id <= 1 << 63, "ids out of range")
+    stored = Stored(weights, model, next_id, header["tables"], tuple(segments), tuple(alive))
+    _require(_disjoint(stored.parts()), "an item stands twice")
+    return stored
 
 
 def _read_segment(described: dict[str, Any], arrays: list[NDArray[Any]], n_bits: int) -> Segment:
@@ -246,6 +256,19 @@ def _read_tables(
         if positions is not None:
             _require(positions.shape == (n_codes,) and int(positions.max()) < n_codes, "a position out of range")
         yield Table(first_bit, width, offsets, blocks, positions)
+
+
+def _disjoint(parts: list[tuple[Segment, U64 | None]]) -> bool:
+    """Whether no id lives in two segments."""
+    for i, (segment, alive) in enumerate(parts):
+        for other, other_alive in parts[i + 1 :]:
+            if segment.last_id < other.all_ids()[0] or other.last_id < segment.all_ids()[0]:
+                continue
+            mine = np.arange(segment.n_items)[bits_set(alive, np.arange(segment.n_items))]
+            ordinals, here = other.find(segment.ids_of(mine))
+            if bits_set(other_alive, ordinals[here]).any():
+                return False
+    return True
 
 
 def _fits(bitmap: U64, n: int) -> bool:

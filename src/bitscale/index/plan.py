@@ -16,14 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.native import Kernel
-from bitscale.native.layout import Plan, Queries, Segment
+from bitscale.native.layout import EVERYTHING, Plan, Queries, Segment
 
 Strategy = Literal["auto", "flat", "prefix", "multi"]
-STRATEGIES: tuple[Strategy, ...] = ("auto", "flat", "prefix", "multi")
 
 MIN_FOR_PROBING = 1 << 12  # distinct codes below which planning costs more than scanning
 TRIAL_QUERIES, TRIAL_STEPS, TRIAL_ROUNDS = 4, (128, 640), 3
-EVERYTHING = 1 << 28  # kEverything in layout.hpp
+KEPT = 128  # schedules: 64 lengths of the index's own weights, and as many others
 FIRST_GUESS = 64.0  # codes scanned in the time of one probe, until measured
 
 
@@ -86,6 +85,8 @@ class SegmentPlanner:
         """The probe order for one row of costs, cut where the flat scan would be faster anyway."""
         key = (name, bits, n_tables)
         if key not in self._schedules:
+            if len(self._schedules) >= KEPT:
+                self._schedules.pop(next(iter(self._schedules)))
             capacity = int(np.clip(self.segment.n_codes // 64, 256, 1 << 18))
             self._schedules[key] = Schedule(
                 *self.kernel.schedule(self.segment, n_tables, np.ascontiguousarray(costs), bits, probe_codes, capacity)
@@ -126,7 +127,7 @@ class SegmentPlanner:
         block_ns, block_batch_ns = (min(s.flat_ns / s.blocks for s in stats) for stats in (single, batch))
         code_ns = max(block_batch_ns / 32, 1e-3)
         # what the later probes add: the first ones also pay for a bound that is still loose
-        probe_ns = (min(s.probe_ns for s in long) - min(s.probe_ns for s in short)) - code_ns * (
-            long[0].codes - short[0].codes
-        )
-        return Costs(max(probe_ns / max(long[0].steps - short[0].steps, 1), 5.0), code_ns, draw_ns, block_ns, block_batch_ns)
+        probe_ns = float(min(s.probe_ns for s in long)) - min(s.probe_ns for s in short)
+        probe_ns -= code_ns * (long[0].codes - short[0].codes)
+        probe_ns /= max(long[0].steps - short[0].steps, 1)
+        return Costs(max(probe_ns, 5.0), code_ns, draw_ns, block_ns, block_batch_ns)

@@ -1,17 +1,23 @@
-"""A prepared filter: which items `where=` lets through, kept as bitmaps over stored positions."""
+"""A filter for `where=`: which items may be found, worked out once for each segment."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import NamedTuple
 
 import numpy as np
 
 from bitscale.index.base import I64, Index
-from bitscale.native import Kernel
-from bitscale.native.layout import U64, Segment, bitmap_of, flags_of
+from bitscale.index.state import Builder, Part, State, make_state
+from bitscale.native.layout import U64, Segment, bitmap_of, bits_set, count_bits
 
-if TYPE_CHECKING:
-    from bitscale.index.state import State
+SMALL_SHARE = 10  # up to a tenth of a segment is copied out and searched alone; more is a bitmap over it
+
+
+class Extract(NamedTuple):
+    """A few items of a segment as a segment of their own, and their ordinals in the other."""
+
+    segment: Segment
+    ordinals: I64
 
 
 class Selection:
@@ -20,11 +26,11 @@ class Selection:
     Only items that were there when it was made can pass: an id removed and added again is a new item.
     """
 
-    def __init__(self, ids: I64, index: Index) -> None:
-        self.ids, self.index = ids, index
+    def __init__(self, ids: I64, index: Index, small_share: int = SMALL_SHARE) -> None:
+        self.ids, self.index, self._small_share = ids, index, small_share
         self._left: dict[int, int] = {}  # id -> the change that removed it
-        self._bitmaps: dict[Segment, U64] = {}
-        self._last: tuple[State, Any, int] | None = None
+        self._kept: dict[Segment, Extract | U64] = {}
+        self._last: tuple[State, State] | None = None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -34,24 +40,47 @@ class Selection:
         for item in np.intersect1d(self.ids, removed, assume_unique=True).tolist():
             self._left.setdefault(item, change)
 
-    def view(self, state: State, kernel: Kernel) -> tuple[Any, int]:
-        """The state as the kernel may see it, and how many items that leaves."""
+    def drop(self) -> None:
+        """Let go of what was worked out."""
+        self._kept, self._last = {}, None
+
+    def narrow(self, state: State, builder: Builder) -> State:
+        """The state as if it held nothing but the selected items."""
         last = self._last
         if last is not None and last[0] is state:
-            return last[1], last[2]
-        bitmaps = {segment: self._bitmap(segment, state.change) for segment in state.segments}
-        count = 0
+            return last[1]
+        kept, parts, allowed = {}, [], []
         for segment, alive in zip(state.segments, state.alive, strict=True):
-            count += int((flags_of(bitmaps[segment], segment.n_items) & flags_of(alive, segment.n_items)).sum())
-        view = kernel.view(state.segments, state.alive, [bitmaps[segment] for segment in state.segments])
-        self._bitmaps, self._last = bitmaps, (state, view, count)
-        return view, count
+            found = self._kept.get(segment)
+            if found is None:
+                found = self._find(segment, state.change, builder)
+            kept[segment] = found
+            part = _part(segment, alive, found)
+            if part[2]:
+                parts.append(part)
+                allowed.append(None if isinstance(found, Extract) else found)
+        planners = (*state.planners, *(last[1].planners if last else ()))
+        narrowed = make_state(parts, builder, state.change, planners, allowed)
+        self._kept, self._last = kept, (state, narrowed)
+        return narrowed
 
-    def _bitmap(self, segment: Segment, change: int) -> U64:
-        known = self._bitmaps.get(segment)
-        if known is not None:
-            return known
+    def _find(self, segment: Segment, change: int, builder: Builder) -> Extract | U64:
         left = np.array([item for item, when in list(self._left.items()) if when <= change], np.int64)
         ids = np.setdiff1d(self.ids, left, assume_unique=True) if len(left) else self.ids
         ordinals, here = segment.find(ids)
-        return bitmap_of(ordinals[here], segment.n_items)
+        ordinals = ordinals[here]
+        if len(ordinals) * self._small_share > segment.n_items:
+            return bitmap_of(ordinals, segment.n_items)
+        codes = segment.some_codes(segment.rows[ordinals])
+        plain = Builder(builder.kernel, builder.n_bits, tables=False)
+        return Extract(plain.segment(codes, segment.ids_of(ordinals), 1), ordinals)
+
+
+def _part(segment: Segment, alive: U64 | None, found: Extract | U64) -> Part:
+    """What to search in place of a segment: some of its items copied out, or all of it under a bitmap."""
+    if not isinstance(found, Extract):
+        return segment, alive, count_bits(found if alive is None else found & alive)
+    if alive is None:
+        return found.segment, None, len(found.ordinals)
+    living = np.flatnonzero(bits_set(alive, found.ordinals))
+    return found.segment, bitmap_of(living, len(found.ordinals)), len(living)

@@ -85,13 +85,20 @@ Part = tuple[Segment, U64 | None, int]  # a segment, its living items, their num
 
 
 def make_state(
-    parts: list[Part], builder: Builder, change: int = 0, planners: tuple[SegmentPlanner, ...] = ()
+    parts: list[Part],
+    builder: Builder,
+    change: int = 0,
+    planners: tuple[SegmentPlanner, ...] = (),
+    allowed: list[U64 | None] | None = None,
 ) -> State:
-    """A state of these parts; planners of segments that stay are kept, with all they have measured."""
+    """A state of these parts; planners of segments that stay are kept, with all they have measured.
+
+    `allowed`: bitmaps of the items that may be found; those of `parts` then say how many that leaves.
+    """
     known = {planner.segment: planner for planner in planners}
     segments, alive, live = (tuple(column) for column in zip(*parts, strict=True)) if parts else ((), (), ())
     planned = tuple(known.get(segment) or SegmentPlanner(segment, builder.kernel) for segment in segments)
-    return State(segments, alive, live, change, planned, builder.kernel.view(segments, alive))
+    return State(segments, alive, live, change, planned, builder.kernel.view(segments, alive, allowed))
 
 
 def _merge_newest(parts: list[Part], builder: Builder, threads: int) -> list[Part]:

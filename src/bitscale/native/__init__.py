@@ -61,12 +61,12 @@ class Kernel(Protocol):
         """Costs and units of `CostTerms`, ready for `Queries`."""
 
     def search(
-        self, view: Any, plans: Any, queries: Queries, k: int, strategy: str, threads: int
+        self, view: Any, plans: Any, queries: Queries, k: int, mode: str, threads: int
     ) -> tuple[I64, NDArray[np.float64], Stats]:
         """The k first items by (distance, id) for each query."""
 
     def lookup(
-        self, view: Any, plans: Any, queries: Queries, radius: NDArray[np.int32], strategy: str, threads: int
+        self, view: Any, plans: Any, queries: Queries, radius: NDArray[np.int32], mode: str, threads: int
     ) -> tuple[I64, I64, NDArray[np.float64], Stats]:
         """All items within an integer radius of each query: (offsets, ids, distances)."""
 

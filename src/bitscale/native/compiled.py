@@ -16,7 +16,7 @@ from bitscale.native.layout import I64, LANES, STEP, U8, U32, U64, Plan, Queries
 
 Float = NDArray[np.float64]
 
-STRATEGIES = {"auto": 0, "flat": 1, "probe": 2}
+MODES = {"auto": 0, "flat": 1, "probe": 2}
 FILTERS = ("avx512", "avx2", "portable")
 
 
@@ -64,6 +64,7 @@ class _Plan(Structure):
 
 class _Queries(Structure):
     _fields_ = (
+        ("filter", c_void_p),
         ("codes", c_void_p),
         ("costs", c_void_p),
         ("unit", c_void_p),
@@ -141,8 +142,8 @@ class CompiledKernel:
 
     def __init__(self, path: Path, filter_name: str | None = None) -> None:
         lib = self._lib = ctypes.CDLL(str(path))
-        lib.bitscale_filter.restype = c_char_p
-        lib.bitscale_choose_filter.argtypes = [c_char_p]
+        lib.bitscale_filter.argtypes, lib.bitscale_filter.restype = [c_char_p], c_void_p
+        lib.bitscale_filter_name.argtypes, lib.bitscale_filter_name.restype = [c_void_p], c_char_p
         lib.bitscale_trim.restype = None
         lib.bitscale_forecast.argtypes = [c_void_p, c_uint32, c_double]
         lib.bitscale_forecast.restype = c_int32
@@ -155,13 +156,14 @@ class CompiledKernel:
         lib.bitscale_lookup.argtypes = [c_void_p, c_void_p, c_uint32, c_void_p, c_void_p, c_uint32, c_uint32, *ends]
         lib.bitscale_lookup_take.argtypes = [c_void_p, *ends]
         lib.bitscale_lookup_take.restype = None
-        if lib.bitscale_choose_filter(filter_name.encode() if filter_name else None):
+        self._filter = lib.bitscale_filter(filter_name.encode() if filter_name else None)
+        if not self._filter:
             raise InputError(f"this machine cannot run the {filter_name} kernel. Leave BITSCALE_KERNEL unset.")
 
     @property
     def name(self) -> str:
         """Which filter runs: avx512, avx2 or portable."""
-        return str(self._lib.bitscale_filter().decode())
+        return str(self._lib.bitscale_filter_name(self._filter).decode())
 
     def sort(self, codes: U8, threads: int) -> tuple[U32, U32 | None, U8]:
         """Sort codes (n, n_bytes), equal ones once: (ordinals, item offsets or None, distinct codes)."""
@@ -243,22 +245,22 @@ class CompiledKernel:
         return CostRows(costs, unit)
 
     def search(
-        self, view: View, plans: Plans, queries: Queries, k: int, strategy: str, threads: int
+        self, view: View, plans: Plans, queries: Queries, k: int, mode: str, threads: int
     ) -> tuple[I64, Float, Stats]:
         """The k first items by (distance, id) for each query."""
         found = np.empty((2, len(queries.packed), k), np.int64)  # ids, then distances: one allocation, one address
         address, stats = _address(found), Stats()
-        how = STRATEGIES[strategy], threads, address, address + found.nbytes // 2, byref(stats)
-        _check(self._lib.bitscale_search(view.rows, plans.rows, view.n, byref(_queries(queries)), k, *how))
+        how = MODES[mode], threads, address, address + found.nbytes // 2, byref(stats)
+        _check(self._lib.bitscale_search(view.rows, plans.rows, view.n, byref(self._queries(queries)), k, *how))
         return found[0], found[1].view(np.float64), stats
 
     def lookup(
-        self, view: View, plans: Plans, queries: Queries, radius: NDArray[np.int32], strategy: str, threads: int
+        self, view: View, plans: Plans, queries: Queries, radius: NDArray[np.int32], mode: str, threads: int
     ) -> tuple[I64, I64, Float, Stats]:
         """All items within an integer radius of each query: (offsets, ids, distances)."""
         result, total, stats = c_void_p(), c_uint64(), Stats()
-        how = _address(radius), STRATEGIES[strategy], threads, byref(result), byref(total), byref(stats)
-        _check(self._lib.bitscale_lookup(view.rows, plans.rows, view.n, byref(_queries(queries)), *how))
+        how = _address(radius), MODES[mode], threads, byref(result), byref(total), byref(stats)
+        _check(self._lib.bitscale_lookup(view.rows, plans.rows, view.n, byref(self._queries(queries)), *how))
         try:
             offsets = np.empty(len(queries.packed) + 1, np.int64)
             ids, distances = np.empty(total.value, np.int64), np.empty(total.value, np.float64)
@@ -268,12 +270,11 @@ class CompiledKernel:
         self._lib.bitscale_lookup_take(result, _address(offsets), _address(ids), _address(distances))
         return offsets, ids, distances, stats
 
-
-def _queries(queries: Queries) -> _Queries:
-    costs, packed, base, bits = queries
-    n, n_bytes = packed.shape
-    places = _address(packed), costs.address, costs.unit, None if base is None else _address(base)
-    return _Queries(*places, n, costs.rows, n_bytes, costs.n_bits, bits)
+    def _queries(self, queries: Queries) -> _Queries:
+        costs, packed, base, bits = queries
+        n, n_bytes = packed.shape
+        places = _address(packed), costs.address, costs.unit, None if base is None else _address(base)
+        return _Queries(self._filter, *places, n, costs.rows, n_bytes, costs.n_bits, bits)
 
 
 def _check(status: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,25 @@ from bitscale.hamming import CostTerms, integer_distances
 from bitscale.native.layout import I64, LANES, STEP, U8, U32, U64, Plan, Queries, Segment, Stats, flags_of
 
 Float = NDArray[np.float64]
-NumpyView = list[tuple[U8, I64]]  # per segment: codes and ids of the items that may be found
+
+
+class NumpyView:
+    """The items that live and are allowed; worked out on first use."""
+
+    def __init__(
+        self, segments: Sequence[Segment], alive: Sequence[U64 | None], allowed: Sequence[U64 | None] | None
+    ) -> None:
+        self._parts = list(zip(segments, alive, allowed or [None] * len(segments), strict=True))
+
+    @cached_property
+    def items(self) -> list[tuple[U8, I64]]:
+        """Codes and ids, by segment."""
+        found = []
+        for segment, alive, allowed in self._parts:
+            codes, ids = segment.items()
+            keep = flags_of(alive, len(ids)) & flags_of(allowed, len(ids))
+            found.append((codes[keep], ids[keep]))
+        return found
 
 
 class NumpyKernel:
@@ -59,13 +78,8 @@ class NumpyKernel:
     def view(
         self, segments: Sequence[Segment], alive: Sequence[U64 | None], allowed: Sequence[U64 | None] | None = None
     ) -> NumpyView:
-        """Codes and ids of the items that live and are allowed."""
-        view = []
-        for i, segment in enumerate(segments):
-            codes, ids = segment.items()
-            keep = flags_of(alive[i], len(ids)) & flags_of(None if allowed is None else allowed[i], len(ids))
-            view.append((codes[keep], ids[keep]))
-        return view
+        """Segments and bitmaps, ready for `search` and `lookup`."""
+        return NumpyView(segments, alive, allowed)
 
     def plans(self, plans: Sequence[Plan]) -> None:
         """Nothing to plan."""
@@ -75,7 +89,7 @@ class NumpyKernel:
         return costs, unit
 
     def search(
-        self, view: NumpyView, plans: None, queries: Queries, k: int, strategy: str, threads: int
+        self, view: NumpyView, plans: None, queries: Queries, k: int, mode: str, threads: int
     ) -> tuple[I64, Float, Stats]:
         """The k first items by (distance, id) for each query."""
         n = len(queries.packed)
@@ -86,7 +100,7 @@ class NumpyKernel:
         return ids, distances, Stats()
 
     def lookup(
-        self, view: NumpyView, plans: None, queries: Queries, radius: NDArray[np.int32], strategy: str, threads: int
+        self, view: NumpyView, plans: None, queries: Queries, radius: NDArray[np.int32], mode: str, threads: int
     ) -> tuple[I64, I64, Float, Stats]:
         """All items within an integer radius of each query: (offsets, ids, distances)."""
         rows = list(_ranked(view, queries, None, radius))
@@ -103,9 +117,11 @@ def _ranked(
     costs, unit = queries.rows
     base = np.zeros(len(queries.packed)) if queries.base is None else queries.base
     terms = CostTerms(queries.packed, costs, unit, base)
-    all_ids = np.concatenate([np.empty(0, np.int64), *(ids for _, ids in view)])
+    all_ids = np.concatenate([np.empty(0, np.int64), *(ids for _, ids in view.items)])
     for i in range(len(terms.packed)):
-        summed = np.concatenate([np.empty(0, np.int32), *(integer_distances(terms, i, codes) for codes, _ in view)])
+        summed = np.concatenate(
+            [np.empty(0, np.int32), *(integer_distances(terms, i, codes) for codes, _ in view.items)]
+        )
         rows = np.arange(len(summed))
         if radius is not None:
             rows = np.flatnonzero(summed <= radius[i])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ U8 = NDArray[np.uint8]
 U32 = NDArray[np.uint32]
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
+EVERYTHING = 1 << 28  # kEverything: a bound no distance reaches
 STEP = np.dtype([("probe", np.uint32), ("bound", np.int32)])
 
 
@@ -53,19 +55,36 @@ class Segment:
         """How many items, dead ones included."""
         return len(self.ordinals)
 
+    @property
+    def last_id(self) -> int:
+        """The largest id, dead ones included."""
+        return int(self.ids[-1]) if self.ids is not None else self.first_id + self.n_items - 1
+
+    @cached_property
+    def rows(self) -> U32:
+        """The row of each item's code by ordinal, (n_items,): made on first use."""
+        rows = np.empty(self.n_items, np.uint32)
+        in_order = np.arange(self.n_codes, dtype=np.uint32)
+        rows[self.ordinals] = in_order if self.item_offsets is None else np.repeat(in_order, np.diff(self.item_offsets))
+        return rows
+
     def codes(self) -> U8:
         """The distinct codes, (n_codes, n_bytes), in sorted order."""
         return self.tables[0].blocks.transpose(0, 2, 1).reshape(-1, self.n_bytes)[: self.n_codes]
 
-    def some_codes(self, rows: I64) -> U8:
+    def some_codes(self, rows: NDArray[Any]) -> U8:
         """The distinct codes at `rows` of the sorted order."""
-        return self.tables[0].blocks[rows // LANES, :, rows % LANES]
+        return np.ascontiguousarray(self.tables[0].blocks[rows // LANES, :, rows % LANES])
 
     def all_ids(self) -> I64:
         """Ids by ordinal, ascending."""
         if self.ids is not None:
             return self.ids
         return np.arange(self.first_id, self.first_id + self.n_items, dtype=np.int64)
+
+    def ids_of(self, ordinals: I64) -> I64:
+        """Ids of some items."""
+        return ordinals + self.first_id if self.ids is None else self.ids[ordinals]
 
     def items(self) -> tuple[U8, I64]:
         """Codes and ids of all items, ordered by id."""
@@ -130,6 +149,11 @@ class Stats(ctypes.Structure):
     flat_queries: int  # queries, times segments, that took a flat scan
     probe_ns: int
     flat_ns: int
+
+
+def count_bits(bitmap: U64) -> int:
+    """How many bits are set."""
+    return int(np.bitwise_count(bitmap).sum())
 
 
 def bitmap_of(ordinals: I64, n: int) -> U64:

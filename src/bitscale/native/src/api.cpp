@@ -9,6 +9,7 @@ namespace bitscale {
 namespace {
 
 struct Queries {
+  const Filter* filter;
   const uint8_t* codes;    // n x n_bytes
   const int32_t* costs;    // cost_rows x n_bits; zero from `bits` on
   const double* unit;      // cost_rows
@@ -21,8 +22,10 @@ struct Queries {
   double value(uint64_t i, const Hit& hit) const {
     return hit.distance * unit[cost_rows == 1 ? 0 : i] + (base ? base[i] : 0);
   }
-  bool valid() const {
-    return bits >= 1 && bits <= n_bits && n_bytes == (n_bits + 7) / 8 && (cost_rows == 1 || cost_rows == n);
+  bool valid(const Segment* segments, const Plan* plans, uint32_t n_segments) const {
+    for (uint32_t s = 0; s < n_segments; s++)
+      if (segments[s].n_bytes != n_bytes || plans[s].n_tables > segments[s].n_tables) return false;
+    return filter && bits >= 1 && bits <= n_bits && n_bytes == (n_bits + 7) / 8 && (cost_rows == 1 || cost_rows == n);
   }
 };
 
@@ -33,8 +36,8 @@ std::vector<Search<Sink>> prepare(const Queries& queries, uint64_t from, uint64_
   std::vector<int32_t> table;
   for (uint64_t i = from; i < to; i++) {
     if (table.empty() || queries.cost_rows > 1) table = nibble_costs(queries.costs_of(i), queries.n_bits, queries.planes());
-    searches.push_back({Query(queries.codes + i * queries.n_bytes, table, queries.planes()), make_sink(i),
-                        queries.costs_of(i), {}, 0, {}, false});
+    Query query(queries.filter, queries.codes + i * queries.n_bytes, table, queries.planes());
+    searches.emplace_back(std::move(query), make_sink(i), queries.costs_of(i));
   }
   return searches;
 }
@@ -63,7 +66,7 @@ using namespace bitscale;
 BITSCALE_API int bitscale_search(const Segment* segments, const Plan* plans, uint32_t n_segments, const Queries* queries,
                                  uint64_t k, uint32_t strategy, uint32_t threads, int64_t* ids, double* distances,
                                  Stats* stats) try {
-  if (!queries->valid() || !k || !threads || strategy > kProbe) return kBadArgument;
+  if (!queries->valid(segments, plans, n_segments) || !k || !threads || strategy > kProbe) return kBadArgument;
   const uint64_t chunk = std::max<uint64_t>(16, std::min<uint64_t>(4096, (uint64_t{4} << 20) / k));  // bounds memory
   for (uint64_t from = 0; from < queries->n; from += chunk) {
     const uint64_t to = std::min(queries->n, from + chunk);
@@ -90,7 +93,7 @@ BITSCALE_API int bitscale_search(const Segment* segments, const Plan* plans, uin
 BITSCALE_API int bitscale_lookup(const Segment* segments, const Plan* plans, uint32_t n_segments, const Queries* queries,
                                  const int32_t* radius, uint32_t strategy, uint32_t threads, void** result,
                                  uint64_t* total, Stats* stats) try {
-  if (!queries->valid() || !threads || strategy > kProbe) return kBadArgument;
+  if (!queries->valid(segments, plans, n_segments) || !threads || strategy > kProbe) return kBadArgument;
   auto found = std::make_unique<Found>();
   found->offsets.push_back(0);
   for (uint64_t from = 0; from < queries->n; from += 1024) {

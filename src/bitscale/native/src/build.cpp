@@ -95,6 +95,11 @@ class RadixSort {
   uint32_t bits_;
 };
 
+// No more threads than there is work for.
+uint32_t threads_for(uint64_t n, uint32_t threads) {
+  return static_cast<uint32_t>(std::min<uint64_t>(threads, 1 + n / kWorthThreads));
+}
+
 uint64_t load_key(const uint8_t* code, uint32_t n_bytes, uint32_t from) {  // 8 bytes from `from`, first byte highest
   uint64_t key = 0;
   if (from + 8 <= n_bytes) {
@@ -163,6 +168,7 @@ using namespace bitscale;
 BITSCALE_API int bitscale_sort(const uint8_t* codes, uint64_t n, uint32_t n_bytes, uint32_t threads, uint32_t* ordinals,
                                uint32_t* item_offsets, uint8_t* distinct, uint64_t* n_codes) try {
   if (!n_bytes || !threads || n >= UINT32_MAX) return kBadArgument;
+  threads = threads_for(n, threads);
   std::unique_ptr<Row[]> rows(new Row[n]), spare(new Row[n]);
   in_parallel(threads, [&](uint32_t t) {
     for (uint64_t i = n * t / threads, end = n * (t + 1) / threads; i < end; i++)
@@ -202,6 +208,7 @@ BITSCALE_API int bitscale_table(const uint8_t* distinct, uint64_t n, uint32_t n_
   if (!n_bytes || !threads || !width || width > kMaxWidth || first_bit + width > n_bytes * 8 || n >= UINT32_MAX)
     return kBadArgument;
   if (!positions && first_bit) return kBadArgument;
+  threads = threads_for(n, threads);
   std::unique_ptr<Row[]> rows(new Row[n]), spare(new Row[positions ? n : 0]);
   in_parallel(threads, [&](uint32_t t) {
     for (uint64_t i = n * t / threads, end = n * (t + 1) / threads; i < end; i++)

@@ -1,6 +1,5 @@
 #include "filter.hpp"
 
-#include <atomic>
 #include <cstring>
 
 #if defined(__x86_64__)
@@ -258,7 +257,9 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx2"))) uint64_t find_batch_av
 const Filter kAvx512{"avx512", find_avx512, find_batch_avx512};
 #endif
 
-const Filter* supported(const char* name) {  // null name: the best
+}  // namespace
+
+const Filter* find_filter(const char* name) {
 #if defined(__x86_64__)
   if (!name || !std::strcmp(name, "avx512"))
     if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) return &kAvx512;
@@ -268,25 +269,10 @@ const Filter* supported(const char* name) {  // null name: the best
   return !name || !std::strcmp(name, "portable") ? &kPortable : nullptr;
 }
 
-std::atomic<const Filter*> chosen{nullptr};
-
-}  // namespace
-
-const Filter& filter() {
-  const Filter* now = chosen.load(std::memory_order_relaxed);
-  if (!now) chosen.store(now = supported(nullptr), std::memory_order_relaxed);
-  return *now;
-}
-
-bool choose_filter(const char* name) {
-  const Filter* wanted = supported(name);
-  if (wanted) chosen.store(wanted, std::memory_order_relaxed);
-  return wanted != nullptr;
-}
-
 }  // namespace bitscale
 
-BITSCALE_API const char* bitscale_filter() { return bitscale::filter().name; }
-BITSCALE_API int bitscale_choose_filter(const char* name) {
-  return bitscale::choose_filter(name) ? bitscale::kOk : bitscale::kBadArgument;
+// A filter to pass with queries, and its name.
+BITSCALE_API const void* bitscale_filter(const char* name) { return bitscale::find_filter(name); }
+BITSCALE_API const char* bitscale_filter_name(const void* filter) {
+  return static_cast<const bitscale::Filter*>(filter)->name;
 }

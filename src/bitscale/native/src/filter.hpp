@@ -24,7 +24,7 @@ struct Filter {
                          const uint8_t* const* tables, const uint8_t* thresholds, uint32_t* masks);
 };
 
-const Filter& filter();              // the best this machine runs, or the one chosen by name
-bool choose_filter(const char* name);  // "avx512", "avx2" or "portable"; false when this machine lacks it
+// "avx512", "avx2", "portable", or null for the best; null when this machine cannot run it.
+const Filter* find_filter(const char* name);
 
 }  // namespace bitscale

@@ -18,8 +18,8 @@ std::vector<int32_t> nibble_costs(const int32_t* costs, uint32_t n_bits, uint32_
   return table;
 }
 
-Query::Query(const uint8_t* code, const std::vector<int32_t>& xor_costs, uint32_t planes)
-    : code_(code), planes_(planes), costs_(size_t{planes} * 32), tables_(filter_bytes(planes)) {
+Query::Query(const Filter* filter, const uint8_t* code, const std::vector<int32_t>& xor_costs, uint32_t planes)
+    : filter_(filter), code_(code), planes_(planes), costs_(size_t{planes} * 32), tables_(filter_bytes(planes)) {
   for (uint32_t j = 0; j < planes; j++)
     for (uint32_t x = 0; x < 16; x++) {
       costs_[j * 32 + x] = xor_costs[j * 32 + (x ^ (code[j] & 15))];

@@ -11,8 +11,9 @@ std::vector<int32_t> nibble_costs(const int32_t* costs, uint32_t n_bits, uint32_
 
 class Query {
  public:
-  Query(const uint8_t* code, const std::vector<int32_t>& xor_costs, uint32_t planes);
+  Query(const Filter* filter, const uint8_t* code, const std::vector<int32_t>& xor_costs, uint32_t planes);
 
+  const Filter& filter() const { return *filter_; }
   const uint8_t* code() const { return code_; }
   uint32_t planes() const { return planes_; }
 
@@ -52,6 +53,7 @@ class Query {
 
  private:
   void rescale(int32_t reach);
+  const Filter* filter_;
   const uint8_t* code_;
   uint32_t planes_;
   std::vector<int32_t> costs_;   // as nibble_costs, permuted so that a code's own nibble is the index

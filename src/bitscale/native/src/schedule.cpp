@@ -5,6 +5,8 @@
 
 namespace bitscale {
 
+constexpr size_t kLongRun = 1024;
+
 std::vector<Key> keys_in_use(const Table* tables, uint32_t n_tables, uint32_t bits) {
   std::vector<Key> keys;
   for (uint32_t t = 0; t < n_tables; t++)
@@ -63,18 +65,19 @@ Schedule::Schedule(const std::vector<Key>& keys, const int32_t* costs, const std
   }
 }
 
-// Runs double in length: the gain of a single pattern is noise, that of many is the slope worth comparing.
+// Runs double in length: the gain of a single pattern is noise, that of many is the slope worth comparing. They go on
+// over equal costs, where stopping gains nothing, but not for ever: bits that cost nothing make 2^n equal patterns.
 void Schedule::refill(Stream* s) {
   s->run.clear();
   s->lower = s->patterns.cost();
   int32_t last = s->lower;
-  while (!s->patterns.done() && (s->run.size() < s->length || s->patterns.cost() == last)) {
+  while (!s->patterns.done() && (s->run.size() < s->length || (s->patterns.cost() == last && s->run.size() < kLongRun))) {
     s->run.push_back({s->key.table << kMaxWidth | s->patterns.pattern(), s->patterns.cost()});
     last = s->patterns.cost();
     s->patterns.next();
   }
   s->after = s->patterns.done() ? kEverything : s->patterns.cost();
-  s->length = std::min<size_t>(s->length * 2, 4096);
+  s->length = std::min(s->length * 2, kLongRun);
 }
 
 bool Schedule::extend(std::vector<Step>* steps, size_t count) {

@@ -55,7 +55,7 @@ class Schedule {
  public:
   // work[t]: the cost of one probe of table t, in any unit
   Schedule(const std::vector<Key>& keys, const int32_t* costs, const std::vector<float>& work);
-  // Append about `count` steps (whole runs of equal cost); false when every pattern of some table has been given,
+  // Append about `count` steps, whole runs; false when every pattern of some table has been given,
   // and with it every code.
   bool extend(std::vector<Step>* steps, size_t count);
   int32_t bound() const { return bound_; }  // after the steps given so far

@@ -130,6 +130,9 @@ template <class Sink>
 void scan_batch(const Segment& segment, Search<Sink>* const* searches, uint64_t n, uint64_t begin, uint64_t end) {
   const Table& table = segment.tables[0];
   const uint64_t stride = segment.block_bytes(), tile = n > kBatch ? std::max<uint64_t>(1, kTileBytes / stride) : end - begin;
+  for (uint64_t q = 0; q < n; q++)
+    if (!searches[q]->sink.bounded())
+      searches[q]->seed(segment, table, begin * kLanes, std::min(end * kLanes, segment.n_codes), true);
   for (uint64_t at = begin; at < end; at += tile) {
     const uint64_t stop = std::min(end, at + tile);
     uint64_t q = 0;
@@ -143,7 +146,7 @@ void scan_batch(const Segment& segment, Search<Sink>* const* searches, uint64_t 
           query.aim(searches[q + i]->sink.reach());
           tables[i] = query.tables(), thresholds[i] = query.threshold();
         }
-        b += filter().find_batch(table.blocks + b * stride, stop - b, segment.n_bytes, searches[q]->query.planes(),
+        b += searches[q]->query.filter().find_batch(table.blocks + b * stride, stop - b, segment.n_bytes, searches[q]->query.planes(),
                                  tables, thresholds, masks);
         if (b == stop) break;
         const uint64_t over = (b + 1) * kLanes > segment.n_codes ? (b + 1) * kLanes - segment.n_codes : 0;
@@ -154,9 +157,6 @@ void scan_batch(const Segment& segment, Search<Sink>* const* searches, uint64_t 
     for (; q < n; q++) searches[q]->scan(segment, table, at * kLanes, std::min(stop * kLanes, segment.n_codes), false);
   }
 }
-
-Top part_of(const Top& sink) { return Top(sink.wanted(), sink.limit()); }
-Ball part_of(const Ball& sink) { return Ball(sink.reach()); }
 
 template <class Sink>
 void flat_all(const Segment& segment, std::vector<Search<Sink>*>* searches, uint32_t threads, double block_ns) {
@@ -175,8 +175,7 @@ void flat_all(const Segment& segment, std::vector<Search<Sink>*>* searches, uint
     std::vector<Search<Sink>*> own;
     parts[t].reserve(n);
     for (Search<Sink>* search : *searches) {
-      parts[t].push_back({search->query, part_of(search->sink), search->costs, search->seen,
-                          search->settled, {}, false});
+      parts[t].push_back(search->part());
       own.push_back(&parts[t].back());
     }
     scan_batch(segment, own.data(), n, blocks * t / threads, blocks * (t + 1) / threads);
@@ -206,8 +205,8 @@ void search_all(const Segment* segments, const Plan* plans, uint32_t n_segments,
         Search<Sink>& search = (*searches)[i];
         search.seen.clear();
         search.settled = 0;
-        search.needs_flat = true;
-        if (!probing) continue;
+        search.needs_flat = search.sink.reach() >= 0;
+        if (!probing || !search.needs_flat) continue;
         const uint64_t start = now_ns();
         search.needs_flat = !search.probe(segment, plan, bits, strategy == kAuto, flat_ns);
         search.stats.probe_ns += now_ns() - start;

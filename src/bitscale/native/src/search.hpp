@@ -44,6 +44,15 @@ struct Search {
   Stats stats;
   bool needs_flat = false;
 
+  Search(Query query, Sink sink, const int32_t* costs) : query(std::move(query)), sink(std::move(sink)), costs(costs) {}
+  // The same question with nothing found yet, for a part of the codes: nothing beyond what is known is of interest.
+  Search part() const {
+    Search part(query, sink.part(), costs);
+    part.seen = seen;
+    part.settled = settled;
+    return part;
+  }
+
   // Hand over the items of one distinct code, unless that was done before. `mark`: it may be met again.
   void take(const Segment& segment, uint32_t row, int32_t distance, bool mark) {
     if (seen.has(row)) return;
@@ -109,7 +118,7 @@ struct Search {
   // Filter the rows [begin, end) of a table. `mark`: remember rows, other tables may show them again.
   void scan(const Segment& segment, const Table& table, uint64_t begin, uint64_t end, bool mark) {
     if (!sink.bounded()) begin = seed(segment, table, begin, end, mark);
-    const Filter& by = filter();
+    const Filter& by = query.filter();
     const uint64_t last = (end + kLanes - 1) / kLanes;
     for (uint64_t b = begin / kLanes; b < last; b++) {
       uint32_t mask = 0;

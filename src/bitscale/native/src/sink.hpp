@@ -19,11 +19,10 @@ struct Hit {
 class Top {
  public:
   explicit Top(size_t k) : k_(k) {}
-  Top(size_t k, const Hit& limit) : k_(k), limit_(limit) {}  // nothing at or behind `limit` is of interest
+  Top part() const { return Top(k_, limit_); }  // empty, but nothing at or behind the limit is of interest
 
   int32_t reach() const { return limit_.distance; }
   bool bounded() const { return limit_.distance < kEverything; }
-  const Hit& limit() const { return limit_; }
   size_t wanted() const { return k_; }
   // False: this hit came too late, and so will every later id at this distance.
   bool offer(int32_t distance, int64_t id) {
@@ -46,6 +45,7 @@ class Top {
   const std::vector<Hit>& hits() const { return heap_; }
 
  private:
+  Top(size_t k, const Hit& limit) : k_(k), limit_(limit) {}
   size_t k_;
   std::vector<Hit> heap_;
   Hit limit_{kEverything, 0};
@@ -55,6 +55,7 @@ class Top {
 class Ball {
  public:
   explicit Ball(int32_t radius) : radius_(radius) {}
+  Ball part() const { return Ball(radius_); }
   int32_t reach() const { return radius_; }
   size_t wanted() const { return 0; }
   bool bounded() const { return true; }
