@@ -1,0 +1,1 @@
+"""Datasets: lazy images with labels, each under a named protocol."""
