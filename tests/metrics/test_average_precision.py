@@ -96,7 +96,7 @@ def test_precise_at_a_million_items():
     pairs = [(0, 1), (0, 2), (1, 2)]
     first = np.mean([1 / (p + a) + 2 / (p + b) for a, b in pairs])
     last = np.mean([3 / (p + 3 + place) for place in range(3)])
-    assert expected_ap(rank(distances, relevant))[0] == pytest.approx((first + last) / 3, rel=1e-5)
+    assert expected_ap(rank(distances, relevant))[0] == pytest.approx((first + last) / 3, rel=1e-9)
 
 
 def test_no_relevant_item_is_nan_and_within_must_be_positive():

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bitscale.errors import InputError
-from bitscale.metrics import ball_empty, ball_precision, cmc_at, precision_at, rank, recall_at
+from bitscale.metrics import cmc_at, precision_at, rank, recall_at
 from tests.metrics.tie_orders import orders
 
 
@@ -49,14 +49,6 @@ def test_many_queries_equal_one_at_a_time():
     for function in (precision_at, recall_at, cmc_at):
         alone = np.concatenate([function(one(d, r), ks) for d, r in zip(distances, relevant, strict=True)])
         np.testing.assert_allclose(function(together, ks), alone, atol=1e-12)
-
-
-def test_balls_count_empty_ones_as_zero():
-    distances = np.array([[0, 2, 3], [3, 4, 5], [2, 2, 2]])
-    ranking = rank(distances, np.array([[1, 0, 1], [1, 1, 1], [0, 0, 0]], bool))
-    np.testing.assert_array_equal(ball_precision(ranking), [0.5, 0, np.nan])
-    np.testing.assert_array_equal(ball_empty(ranking), [0, 1, np.nan])
-    np.testing.assert_allclose(ball_precision(ranking, radius=3), [2 / 3, 1, np.nan])
 
 
 def test_a_query_that_ranks_nothing_has_no_value():

@@ -3,7 +3,7 @@ import pytest
 
 from bitscale.errors import InputError
 from bitscale.metrics import average_precision as ap
-from bitscale.metrics import check_names, curves, mean, rank, score
+from bitscale.metrics import balls, check_names, curves, mean, rank, score
 
 NAMES = {
     "map": lambda r: ap.expected_ap(r),
@@ -15,8 +15,6 @@ NAMES = {
     "precision@10": lambda r: curves.precision_at(r, [10])[:, 0],
     "recall@3": lambda r: curves.recall_at(r, [3])[:, 0],
     "cmc@2": lambda r: curves.cmc_at(r, [2])[:, 0],
-    "ham2": lambda r: curves.ball_precision(r),
-    "ham1-empty": lambda r: curves.ball_empty(r, radius=1),
 }
 
 
@@ -28,10 +26,15 @@ def test_every_name_calls_its_function():
         np.testing.assert_array_equal(values[name], function(ranking))
 
 
-def test_ham2_looks_at_plain_distances():
-    relevant = np.array([[1, 0]], bool)
-    weighted, plain = rank(np.array([[700, 900]]), relevant), rank(np.array([[1, 2]]), relevant)
-    assert score(["ham2"], weighted, plain)["ham2"][0] == 0.5
+def test_ham2_looks_at_balls_of_its_radius():
+    distances, relevant = np.array([[1, 2], [5, 6]]), np.array([[1, 0], [0, 1]], bool)
+    ranking, found = rank(distances, relevant), balls(distances, relevant)
+    values = score(["ham2", "ham2-empty"], ranking, found)
+    np.testing.assert_array_equal(values["ham2"], [0.5, 0])
+    np.testing.assert_array_equal(values["ham2-empty"], [0, 1])
+    for name, given in (("ham3", found), ("ham2", None)):
+        with pytest.raises(InputError, match="needs balls of radius"):
+            score([name], ranking, given)
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ from bitscale.metrics import concatenate, expected_ap, ordered_ap, rank
 
 
 def test_groups_of_one_query():
-    ranking = rank(np.array([[5, 2, 2, 9, 5, 5]]), np.array([[1, 0, 1, 1, 0, 1]], bool))
-    np.testing.assert_array_equal(ranking.distances, [2, 5, 9])
+    ranking = rank(np.array([[5, 2, 2, 9, 5, 5, 7]]), np.array([[1, 0, 1, 1, 0, 1, 0]], bool))
     np.testing.assert_array_equal(ranking.counts, [2, 3, 1])
     np.testing.assert_array_equal(ranking.relevant, [1, 2, 1])
-    np.testing.assert_array_equal(ranking.before, [0, 2, 5])
+    np.testing.assert_array_equal(ranking.before, [0, 2, 6])
     np.testing.assert_array_equal(ranking.relevant_before, [0, 1, 3])
     np.testing.assert_array_equal(ranking.n_relevant, [4])
-    assert ranking.hits[-1] == 6
+    assert ranking.hits[-1] == 7
+    np.testing.assert_array_equal(ranking.n_items, [7])
 
 
 def test_left_out_items_count_neither_as_items_nor_as_relevant():

@@ -7,17 +7,18 @@ from bitscale.metrics.average_precision import (
     ordered_ap_over_found,
     worst_ap,
 )
-from bitscale.metrics.curves import ball_empty, ball_precision, cmc_at, precision_at, recall_at
+from bitscale.metrics.balls import Balls, balls
+from bitscale.metrics.curves import cmc_at, precision_at, recall_at
 from bitscale.metrics.health import CodeHealth, code_health
 from bitscale.metrics.named import Mean, check_names, mean, score
 from bitscale.metrics.ranking import Ranking, concatenate, rank
 
 __all__ = [
+    "Balls",
     "CodeHealth",
     "Mean",
     "Ranking",
-    "ball_empty",
-    "ball_precision",
+    "balls",
     "best_ap",
     "check_names",
     "cmc_at",

@@ -1,4 +1,4 @@
-"""Precision, recall and CMC at k, and the precision of Hamming balls: each expected over the tie orders.
+"""Precision, recall and CMC at k, each expected over the orders of tied items.
 
 A group of n tied items, r of them relevant, that the cut at k splits after m items, holds m r / n relevant
 ones above the cut on average, and at least one with probability 1 - C(n - r, m) / C(n, m).
@@ -39,29 +39,6 @@ def cmc_at(ranking: Ranking, ks: Sequence[int]) -> Float:
     return _blank(np.where(can_miss, -np.expm1(np.minimum(log_miss, 0.0)), 1.0), ranking)
 
 
-def ball_precision(ranking: Ranking, *, radius: float = 2) -> Float:
-    """Share of relevant items within `radius` of each query, 0 where nothing is there: (n_queries,).
-
-    HAM2 is this at radius 2 on a ranking by *plain* Hamming distance, whatever the bit weights.
-    """
-    items, relevant = _ball(ranking, radius)
-    return _blank((relevant / np.maximum(items, 1))[:, None], ranking)[:, 0]
-
-
-def ball_empty(ranking: Ranking, *, radius: float = 2) -> Float:
-    """1 where a query has nothing within `radius`, else 0; the mean is the share of empty balls."""
-    items, _ = _ball(ranking, radius)
-    return _blank((items == 0).astype(np.float64)[:, None], ranking)[:, 0]
-
-
-def _ball(ranking: Ranking, radius: float) -> tuple[Int, Int]:
-    inside = ranking.distances <= radius
-    query = ranking.query[inside]
-    items = np.bincount(query, ranking.counts[inside], minlength=len(ranking)).astype(np.int64)
-    relevant = np.bincount(query, ranking.relevant[inside], minlength=len(ranking)).astype(np.int64)
-    return items, relevant
-
-
 def _cut(ranking: Ranking, ks: Sequence[int]) -> Int:
     """Each k, at most as long as each ranking: (n_queries, len(ks))."""
     wanted = np.asarray(ks, np.int64)
@@ -71,16 +48,21 @@ def _cut(ranking: Ranking, ks: Sequence[int]) -> Int:
 
 
 def _split_groups(ranking: Ranking, cut: Int) -> tuple[Int, Int, Int, Int]:
-    """Of the group that holds rank `cut` of each query: items, relevant ones, relevant ones nearer than it,
-    and how many of its items are above the cut; each (n_queries, n_cuts).
+    """Of the last kept group that begins above rank `cut` of each query: items, relevant ones, relevant ones
+    nearer than it, and how many of its items are above the cut; each (n_queries, n_cuts). 1, 0, 0, 0: none.
     """
-    if not ranking.counts.size:  # no query ranks anything
+    stride = int(ranking.n_items.max()) + 1
+    places = ranking.query * stride + ranking.before  # ascending over all queries, so one search will do
+    wanted = np.arange(len(ranking))[:, None] * stride + cut
+    group = np.searchsorted(places, wanted) - 1
+    none = group < ranking.offsets[:-1, None]
+    if none.all():
         return np.ones_like(cut), np.zeros_like(cut), np.zeros_like(cut), np.zeros_like(cut)
-    ends = np.cumsum(ranking.counts)  # over all queries, so that one search finds a query's rank too
-    starts = np.cumsum(ranking.n_items) - ranking.n_items
-    group = np.minimum(np.searchsorted(ends, starts[:, None] + cut), len(ends) - 1)
-    above = np.clip(cut - ranking.before[group], 0, ranking.counts[group])
-    return ranking.counts[group], ranking.relevant[group], ranking.relevant_before[group], above
+    group = np.maximum(group, 0)
+    n, r = np.where(none, 1, ranking.counts[group]), np.where(none, 0, ranking.relevant[group])
+    nearer = np.where(none, 0, ranking.relevant_before[group])
+    above = np.where(none, 0, np.minimum(cut - ranking.before[group], n))
+    return n, r, nearer, above
 
 
 def _relevant_above(ranking: Ranking, cut: Int) -> Float:

@@ -27,7 +27,8 @@ from bitscale.metrics.average_precision import (
     ordered_ap_over_found,
     worst_ap,
 )
-from bitscale.metrics.curves import ball_empty, ball_precision, cmc_at, precision_at, recall_at
+from bitscale.metrics.balls import Balls
+from bitscale.metrics.curves import cmc_at, precision_at, recall_at
 from bitscale.metrics.ranking import Float, Ranking
 
 _AP = {"map": expected_ap, "map-ordered": ordered_ap, "map-best": best_ap, "map-worst": worst_ap}
@@ -61,13 +62,13 @@ def mean(values: Float) -> Mean:
     return Mean(float(valid.mean()), valid.size, values.size - valid.size)
 
 
-def score(names: Iterable[str], ranking: Ranking, plain: Ranking | None = None) -> dict[str, Float]:
+def score(names: Iterable[str], ranking: Ranking, balls: Balls | None = None) -> dict[str, Float]:
     """Each named metric's value for each query of a block: name -> (n_queries,).
 
-    `plain` is the ranking by plain Hamming distance, needed for ham2 where `ranking` is by another distance.
-    Blocks are joined by concatenating their values; `mean` comes last.
+    `balls` are needed for ham2 and ham2-empty. Blocks are joined by concatenating their values; `mean`
+    comes last.
     """
-    return {name: _one(name, ranking, plain) for name in names}
+    return {name: _one(name, ranking, balls) for name in names}
 
 
 def check_names(names: Iterable[str]) -> None:
@@ -76,18 +77,19 @@ def check_names(names: Iterable[str]) -> None:
         _parse(name)
 
 
-def _one(name: str, ranking: Ranking, plain: Ranking | None) -> Float:
+def _one(name: str, ranking: Ranking, balls: Balls | None) -> Float:
     stem, number = _parse(name)
     if stem in _AP:
         return _AP[stem](ranking, within=number)
-    if stem == "map-ordered-over-found" and number is not None:
-        return ordered_ap_over_found(ranking, within=number)
-    if stem in _AT and number is not None:
-        return _AT[stem](ranking, [number])[:, 0]
     if number is None:
         raise InputError(f"the metric {name!r} needs a number.")
-    ball = ball_empty if stem == "ham-empty" else ball_precision
-    return ball(ranking if plain is None else plain, radius=number)
+    if stem == "map-ordered-over-found":
+        return ordered_ap_over_found(ranking, within=number)
+    if stem in _AT:
+        return _AT[stem](ranking, [number])[:, 0]
+    if balls is None or balls.radius != number:
+        raise InputError(f"the metric {name!r} needs balls of radius {number}. Give score(..., balls=...).")
+    return balls.empty() if stem == "ham-empty" else balls.precision()
 
 
 def _parse(name: str) -> tuple[str, int | None]:

@@ -1,10 +1,11 @@
 """Ranking: what every metric is computed from, the sizes of groups of tied items and the ranks of the hits.
 
 Items at one distance from a query are *tied*: any order among them is a correct ranking. A tie-aware metric
-needs, for each query, only how many items and how many relevant items lie at each distinct distance; an
-order-based one needs the ranks of the relevant items in one order. `rank` finds both with one sort of
-integer keys (distance, shuffled id, relevance), a block of queries at a time, so nothing of size
-n_queries x n_items is held: score a block, keep its values, go on (see `score`).
+needs, for each query, only where each group of tied items begins, how many items it has and how many are
+relevant (groups without any relevant one need not be kept); an order-based one needs the ranks of the
+relevant items in one order. `rank` finds both with one sort of integer keys (distance, shuffled id,
+relevance), a block of queries at a time, so nothing of size n_queries x n_items is held: score a block,
+keep its values, go on (see `score`).
 """
 
 from __future__ import annotations
@@ -26,16 +27,20 @@ Bool = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Ranking:
-    """Rankings of some queries, ragged: query i owns groups `offsets[i] : offsets[i + 1]`, nearest first."""
+    """Rankings of some queries, ragged: query i owns groups `offsets[i] : offsets[i + 1]`, nearest first.
 
+    A group is all items at one distance; those without a relevant item are left away.
+    """
+
+    n_items: Int  # (n_queries,)  items ranked for each query
     offsets: Int  # (n_queries + 1,)
-    distances: NDArray[Any]  # (n_groups,)  the distance shared by a group
-    counts: Int  # (n_groups,)  items in a group, at least 1
-    relevant: Int  # (n_groups,)  relevant ones among them
+    before: Int  # (n_groups,)  items of the same query that are nearer than the group
+    counts: Int  # (n_groups,)  items in the group
+    relevant: Int  # (n_groups,)  relevant ones among them, at least 1
     hits: Int  # (sum of n_relevant,)  1-based ranks of the relevant items, by (distance, shuffled id)
 
     def __len__(self) -> int:
-        return len(self.offsets) - 1
+        return len(self.n_items)
 
     @cached_property
     def query(self) -> Int:
@@ -43,38 +48,24 @@ class Ranking:
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     @cached_property
-    def n_items(self) -> Int:
-        """How many items each query ranks: (n_queries,)."""
-        return self._total(self.counts)
-
-    @cached_property
     def n_relevant(self) -> Int:
-        """How many of them are relevant: (n_queries,)."""
-        return self._total(self.relevant)
-
-    @cached_property
-    def before(self) -> Int:
-        """Items nearer than a group, in its own query's ranking: (n_groups,)."""
-        return self._before(self.counts)
+        """How many relevant items each query has: (n_queries,)."""
+        return np.diff(self._running[self.offsets])
 
     @cached_property
     def relevant_before(self) -> Int:
         """Relevant items nearer than a group: (n_groups,)."""
-        return self._before(self.relevant)
+        before: Int = self._running[:-1] - self._running[self.offsets[self.query]]
+        return before
 
     @cached_property
     def hit_query(self) -> Int:
         """The query each hit belongs to: (n_hits,)."""
         return np.repeat(np.arange(len(self)), self.n_relevant)
 
-    def _total(self, values: Int) -> Int:
-        ends = np.concatenate([[0], np.cumsum(values)])[self.offsets]
-        return np.diff(ends)
-
-    def _before(self, values: Int) -> Int:
-        running = np.concatenate([[0], np.cumsum(values)])
-        before: Int = running[:-1] - running[self.offsets[self.query]]
-        return before
+    @cached_property
+    def _running(self) -> Int:
+        return np.concatenate([[0], np.cumsum(self.relevant)])
 
 
 def rank(
@@ -93,7 +84,7 @@ def rank(
     distances, relevant = np.asarray(distances), np.asarray(relevant)
     _check(distances, relevant, left_out)
     n_items = distances.shape[1]
-    levels, values = _levels(distances)  # (n_queries, n_items) int64 >= 0; what a level stands for
+    levels = _levels(distances)  # (n_queries, n_items) integers from 0
     outside = int(levels.max()) + 1  # the level of items left out: past every other
     relevant = relevant.copy() if left_out is not None else relevant
     for i, rows in enumerate(left_out or ()):
@@ -108,33 +99,39 @@ def rank(
     keys.sort(axis=1)
     ordered = (keys & 1).astype(bool)  # (n_queries, n_items) relevance by rank
     keys >>= shift
-    return _collect(keys, ordered, outside, values)
+    return _collect(keys, ordered, outside)
 
 
-def _collect(levels: NDArray[Any], ordered: Bool, outside: int, values: NDArray[Any]) -> Ranking:
+def _collect(levels: NDArray[Any], ordered: Bool, outside: int) -> Ranking:
     """The ragged form of levels and relevance by rank, (n_queries, n_items) each."""
     n_queries, n_items = levels.shape
     first = np.ones_like(ordered)  # where a group begins
     np.not_equal(levels[:, 1:], levels[:, :-1], out=first[:, 1:])
-    starts = np.flatnonzero(first)
-    counts = np.diff(starts, append=first.size)
+    starts = np.flatnonzero(first)  # (all groups + 1,) places in the flattened block
+    starts = np.append(starts, first.size)
     flat_hits = np.flatnonzero(ordered)
-    relevant = np.diff(np.searchsorted(flat_hits, starts), append=0)
-    relevant[-1] += flat_hits.size
-    level, query = levels.reshape(-1)[starts].astype(np.int64), starts // n_items
-    kept = level != outside
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(query[kept], minlength=n_queries))])
-    return Ranking(offsets, values[level[kept]], counts[kept], relevant[kept], flat_hits % n_items + 1)
+    group = np.cumsum(first, dtype=np.int32)[flat_hits] - 1  # of each hit, ascending
+    new = np.flatnonzero(np.diff(group, prepend=-1))  # the first hit of each group that has one
+    kept = group[new]
+    query = starts[kept] // n_items
+    return Ranking(
+        n_items=np.count_nonzero(levels != outside, axis=1).astype(np.int64),
+        offsets=np.concatenate([[0], np.cumsum(np.bincount(query, minlength=n_queries))]),
+        before=starts[kept] - query * n_items,
+        counts=starts[kept + 1] - starts[kept],
+        relevant=np.diff(new, append=flat_hits.size),
+        hits=flat_hits - np.repeat(query * n_items, np.diff(new, append=flat_hits.size)) + 1,
+    )
 
 
-def _levels(distances: NDArray[Any]) -> tuple[Int, NDArray[Any]]:
-    """Distances as integers from 0 in the same order, and the distance each integer stands for."""
+def _levels(distances: NDArray[Any]) -> Int:
+    """Distances as integers from 0 in the same order."""
     if np.issubdtype(distances.dtype, np.integer):
         low, high = int(distances.min()), int(distances.max())
-        if high - low < 1 << 24:
-            return distances.astype(np.int64) - low, np.arange(low, high + 1)
-    values, levels = np.unique(distances, return_inverse=True)
-    return levels.reshape(distances.shape).astype(np.int64), values
+        if high - low < 1 << 30:
+            return distances.astype(np.int64) - low
+    levels = np.unique(distances, return_inverse=True)[1]
+    return levels.reshape(distances.shape).astype(np.int64)
 
 
 def _check(distances: NDArray[Any], relevant: Bool, left_out: Sequence[Int] | None) -> None:
@@ -160,9 +157,10 @@ def concatenate(rankings: Sequence[Ranking]) -> Ranking:
         raise InputError("there is no ranking to put together: the query set is empty. Give some queries.")
     sizes = np.concatenate([np.diff(part.offsets) for part in rankings])
     return Ranking(
-        np.concatenate([[0], np.cumsum(sizes)]),
-        np.concatenate([part.distances for part in rankings]),
-        np.concatenate([part.counts for part in rankings]),
-        np.concatenate([part.relevant for part in rankings]),
-        np.concatenate([part.hits for part in rankings]),
+        n_items=np.concatenate([part.n_items for part in rankings]),
+        offsets=np.concatenate([[0], np.cumsum(sizes)]),
+        before=np.concatenate([part.before for part in rankings]),
+        counts=np.concatenate([part.counts for part in rankings]),
+        relevant=np.concatenate([part.relevant for part in rankings]),
+        hits=np.concatenate([part.hits for part in rankings]),
     )
