@@ -81,11 +81,11 @@ class Descent:
     def error(self) -> float:
         """Mean squared reconstruction error over all pairs of the sample."""
         n, b = self.signs.shape
-        codes = np.square(self.signs.T @ self.signs, dtype=np.float64).sum()  # |H H^T|^2
+        codes = float(np.square(self.signs.T @ self.signs, dtype=np.float64).sum())  # |H H^T|^2
         cross = float((self.signs * self.similarity.times(self.signs)).sum(dtype=np.float64))  # <H H^T, S>
         sizes = self.member.sum(axis=0, dtype=np.float64)
         own = float(sizes @ np.square(self.similarity.table, dtype=np.float64) @ sizes)  # |S|^2
-        return float(codes / b**2 - 2.0 * cross / b + own) / (4.0 * n * n)
+        return (codes / b**2 - 2.0 * cross / b + own) / (4.0 * n * n)
 
     def sweep(self, rng: np.random.Generator) -> int:
         """Set every weight of every bit once, in random order; how many were changed."""

@@ -69,7 +69,7 @@ def read(path: Path) -> tuple[dict[str, Any], Arrays]:
         raise CorruptFile(f"{path} is a safetensors file, but not a hasher of bitscale.")
     if about["format"] > FORMAT:
         raise NewerFormat(
-            f"{path} has format {about['format']}; this bitscale reads up to {FORMAT}. Install a newer bitscale."
+            f"{path} has format {about['format']}; this bitscale reads up to {FORMAT}. Install a newer one."
         )
     return about, arrays
 

@@ -109,7 +109,7 @@ class Residual:
 
 
 def climb(kernel: Float32, residual: Residual, start: Float, iterations: int) -> Float:
-    """Raise f(K a)^T R f(K a) from `start` by accelerated gradient steps, shortened where one does not help."""
+    """Raise f(K a)^T R f(K a) from `start` by accelerated gradient steps, shorter where they overshoot."""
     n = len(kernel)
     a = ahead = start.astype(np.float32)
     value, rate, momentum = -np.inf, None, 1.0
@@ -137,7 +137,7 @@ def climb(kernel: Float32, residual: Residual, start: Float, iterations: int) ->
 
 
 def whiten(kernel: Float32) -> Float:
-    """A basis (m, r) that makes the kernel's columns uncorrelated, of variance 1; weak directions drop out."""
+    """A basis (m, r) that makes the kernel's columns uncorrelated, of variance 1, without weak directions."""
     values, vectors = np.linalg.eigh((kernel.T @ kernel).astype(np.float64) / len(kernel))
     kept = values > 1e-6 * values[-1]
     basis: Float = vectors[:, kept] / np.sqrt(values[kept])
