@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.data.splits import Images, Int
-from bitscale.errors import InputError
+from bitscale.errors import DataError, InputError
 
 Pixels = NDArray[np.uint8]
 _HASH_CHUNK = 1 << 24  # bytes hashed at a time, so that a mapped file is not drawn into memory at once
+_FAULT = 1 << 16  # bytes the system maps around one that is touched
+_MAP_BUDGET = 1 << 25  # bytes read through one mapping before it is dropped, pages and all
 
 
 class ArrayImages:
@@ -54,6 +58,76 @@ class ArrayImages:
         step = max(1, _HASH_CHUNK // max(1, self.pixels[:1].size))
         for start in range(0, len(self), step):
             digest.update(np.ascontiguousarray(self.pixels[start : start + step]).data)
+        return digest.hexdigest()
+
+
+class MappedImages:
+    """Images in a file of equal records: `skip` bytes of something else, then the pixels.
+
+    The file is mapped, and mapped anew after every 32 MB read: resident memory stays flat however
+    large the file is. `shape` is that of one image as stored: (H, W), (H, W, C) or, `planar`, (C, H, W).
+    """
+
+    def __init__(
+        self, path: Path, shape: tuple[int, ...], *, offset: int = 0, skip: int = 0, planar: bool = False
+    ) -> None:
+        self.path, self.shape, self.offset, self.skip, self.planar = path, shape, offset, skip, planar
+        self.record = skip + int(np.prod(shape))
+        length, spare = divmod(path.stat().st_size - offset, self.record)
+        if spare or length < 0:
+            raise DataError(
+                f"{path} must hold records of {self.record} bytes after the first {offset}. {spare} are "
+                "left over: it is cut short or not this format. Fetch it again."
+            )
+        self.length = length
+        self._map: Pixels | None = None
+        self._read = 0
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, i: int) -> Pixels:
+        if not -self.length <= i < self.length:
+            raise IndexError(f"image {i} of {self.length}")
+        image: Pixels = self._images(self._records(_FAULT)[i][None])[0]
+        return image
+
+    def take(self, rows: Int) -> Images:
+        """A lazy view of some rows."""
+        return Rows(self, rows)
+
+    def batch(self, rows: Int) -> Pixels:
+        """Several images at once: (m, H, W, C)."""
+        if not len(rows):
+            return self._images(np.zeros((0, self.record), np.uint8))
+        run = len(rows) == rows[-1] - rows[0] + 1 and bool((np.diff(rows) == 1).all())
+        records = self._records(len(rows) * (self.record if run else self.record + _FAULT))
+        return self._images(records[rows[0] : rows[-1] + 1] if run else records[rows])
+
+    def _records(self, wanted: int) -> Pixels:
+        if self._map is None or self._read > _MAP_BUDGET:
+            shape = (self.length, self.record)
+            self._map, self._read = np.memmap(self.path, np.uint8, "r", self.offset, shape), 0
+        self._read += wanted
+        mapped: Pixels = self._map
+        return mapped
+
+    def _images(self, records: Pixels) -> Pixels:
+        pixels = np.array(records[:, self.skip :]).reshape(-1, *self.shape)  # out of the mapping
+        if len(self.shape) == 2:
+            return pixels[..., None]
+        return np.ascontiguousarray(pixels.transpose(0, 2, 3, 1)) if self.planar else pixels
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_map": None}  # another process maps the file itself
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The sha256 of the whole file, and how it is read."""
+        digest = hashlib.sha256(repr((self.shape, self.offset, self.skip, self.planar)).encode())
+        with self.path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
         return digest.hexdigest()
 
 
@@ -164,6 +238,41 @@ class Joined:
     def fingerprint(self) -> str:
         """The parts', in order."""
         return hashlib.sha256("".join(part.fingerprint for part in self.parts).encode()).hexdigest()
+
+
+class Resized:
+    """Images brought to one size when read: `size` is (height, width)."""
+
+    def __init__(self, images: Images, size: tuple[int, int]) -> None:
+        if min(size) < 1:
+            raise InputError(f"a size must be (height, width), both at least 1. Got {size}.")
+        self.images, self.size = images, size
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __getitem__(self, i: int) -> Pixels:
+        return resize(self.images[i], self.size)
+
+    def take(self, rows: Int) -> Images:
+        """A lazy view of some rows."""
+        return Resized(self.images.take(rows), self.size)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The images', with the size."""
+        return hashlib.sha256(f"{self.images.fingerprint} {self.size}".encode()).hexdigest()
+
+
+def resize(image: Pixels, size: tuple[int, int]) -> Pixels:
+    """One image (H, W, C) at another (height, width), antialiased."""
+    if image.shape[:2] == size:
+        return image
+    from PIL import Image
+
+    picture = Image.fromarray(image[..., 0] if image.shape[2] == 1 else image)
+    pixels = np.asarray(picture.resize((size[1], size[0]), Image.Resampling.BILINEAR))
+    return pixels[..., None] if pixels.ndim == 2 else pixels
 
 
 def uniform(images: list[Pixels]) -> Pixels | list[Pixels]:
