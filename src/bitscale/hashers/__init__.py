@@ -39,7 +39,7 @@ def make_hasher(
 def load_hasher(path: str | Path) -> Hasher:
     """Read a hasher that `save` wrote. Runs nothing the file holds and refuses what does not add up."""
     about, arrays = read(Path(path))
-    if about.get("name") not in _HOME:
+    if not isinstance(about.get("name"), str) or about["name"] not in _HOME:
         raise CorruptFile(
             f"{path} holds a hasher named {about.get('name')!r}, which this bitscale does not know."
         )

@@ -13,8 +13,9 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, fields
+from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self, get_type_hints
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,9 @@ from numpy.typing import NDArray
 from bitscale.codes import MAX_BITS, Codes, Relaxed
 from bitscale.data.splits import Labelled, Labels
 from bitscale.errors import InputError, NotFitted
+
+if TYPE_CHECKING:
+    from bitscale.features import Features
 
 Float32 = NDArray[np.float32]
 Arrays = dict[str, Float32]
@@ -155,18 +159,15 @@ class Hasher(ABC):
                 return int(arrays[name].shape[shape.index("d")])
         raise InputError(f"{self.name} names no array with d features in its shapes.")
 
-    def _extract(self, images: Any) -> Float32:
-        if self.features == "none":
-            x = np.asarray(images)
-            if x.ndim != 2 or not np.issubdtype(x.dtype, np.floating):
-                raise InputError(
-                    'with features="none" give float32 features of shape (n, d) in the place of images. '
-                    f"Got {x.dtype} of shape {x.shape}."
-                )
-        else:
-            from bitscale.features import make_features
+    @cached_property
+    def extractor(self) -> Features:
+        """What turns images into features; give it a `cache` folder to keep them between runs."""
+        from bitscale.features import make_features
 
-            x = make_features(self.features).extract(images)
+        return make_features(self.features)
+
+    def _extract(self, images: Any) -> Float32:
+        x = self.extractor.extract(images)  # (n, d)
         if not np.isfinite(x).all():
             raise InputError("features must be finite numbers. Remove or repair rows with NaN or infinity.")
         return np.ascontiguousarray(x, np.float32)

@@ -85,7 +85,8 @@ class Descent:
         cross = float((self.signs * self.similarity.times(self.signs)).sum(dtype=np.float64))  # <H H^T, S>
         sizes = self.member.sum(axis=0, dtype=np.float64)
         own = float(sizes @ np.square(self.similarity.table, dtype=np.float64) @ sizes)  # |S|^2
-        return (codes / b**2 - 2.0 * cross / b + own) / (4.0 * n * n)
+        error: float = (codes / b**2 - 2.0 * cross / b + own) / (4.0 * n * n)
+        return error
 
     def sweep(self, rng: np.random.Generator) -> int:
         """Set every weight of every bit once, in random order; how many were changed."""
