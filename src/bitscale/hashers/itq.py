@@ -31,7 +31,7 @@ class ITQ(LinearHasher):
 
     def _learn(self, x: Float32, labels: Labels, rng: np.random.Generator) -> Arrays:
         mean, axes = principal_axes(x, self.n_bits, self.name)
-        projected = (x - mean.astype(np.float32)) @ axes.astype(np.float32)  # (n, q)
+        projected = x @ axes.astype(np.float32) - (mean @ axes).astype(np.float32)  # (n, q)
         start = random_rotation(self.n_bits, rng)
         rotation, _ = learn_rotation(projected, start, self.settings.iterations)
         return linear_arrays(axes @ rotation, mean)

@@ -153,18 +153,21 @@ def rbf_kernel(x: Float32, anchors: Float32, width: NDArray[np.float32] | np.flo
 def _square_distances(x: Float32, anchors: Float32) -> Float32:
     cross = x @ anchors.T  # (n, m)
     cross *= np.float32(-2)
-    cross += np.square(x).sum(axis=1)[:, None]
-    cross += np.square(anchors).sum(axis=1)
+    cross += _squares(x)[:, None]
+    cross += _squares(anchors)
     np.maximum(cross, np.float32(0), out=cross)
     return cross
 
 
 def _mean_square_distance(x: Float32, anchors: Float32) -> float:
     # mean |x - a|^2 = mean |x|^2 + mean |a|^2 - 2 <mean x, mean a>
-    squares = np.mean(np.square(x).sum(axis=1), dtype=np.float64) + np.mean(
-        np.square(anchors).sum(axis=1), dtype=np.float64
-    )
+    squares = _squares(x).mean(dtype=np.float64) + _squares(anchors).mean(dtype=np.float64)
     return float(squares - 2.0 * x.mean(axis=0, dtype=np.float64) @ anchors.mean(axis=0, dtype=np.float64))
+
+
+def _squares(x: Float32) -> Float32:
+    lengths: Float32 = np.einsum("ij,ij->i", x, x)
+    return lengths
 
 
 def _kernel_mean(x: Float32, anchors: Float32, width: np.float32) -> Float:

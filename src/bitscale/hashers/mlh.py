@@ -31,7 +31,7 @@ class MLHSettings:
     dissimilar_weight: float = 1.0  # of the loss of dissimilar pairs
     steps: int = 2_000
     pairs: int = 1_000  # in each step, about half of them similar
-    rate: float = 1.0  # learning rate, falling linearly to 0
+    rate: float = 10.0  # learning rate, falling linearly to 0
     momentum: float = 0.9
     decay: float = 1e-4  # of the weights, in each step
 
@@ -51,8 +51,8 @@ class MLH(LinearHasher):
     def _learn(self, x: Float32, labels: Labels, rng: np.random.Generator) -> Arrays:
         s: MLHSettings = self.settings
         mean = x.mean(axis=0, dtype=np.float64)
-        norm = float(np.sqrt(np.mean(np.square(x - mean.astype(np.float32)).sum(axis=1), dtype=np.float64)))
-        scale = np.float32(1.0 / max(norm, 1e-12))  # centred items then have length 1 on average
+        variance = np.einsum("ij,ij->i", x, x).mean(dtype=np.float64) - mean @ mean
+        scale = np.float32(1.0 / np.sqrt(max(variance, 1e-12)))  # centred items then have length about 1
         similarity = Similarity(labels)
         tables = loss_tables(self.n_bits, s.rho_share * self.n_bits, s.dissimilar_weight)
         matrix = rng.standard_normal((x.shape[1], self.n_bits)).astype(np.float32)  # (d, q)

@@ -15,28 +15,37 @@ from bitscale.data.splits import Labels
 from bitscale.errors import InputError
 
 Int = NDArray[np.int64]
+Float32 = NDArray[np.float32]
 
 
 class Similarity:
     """S of labels: int64 (n,) one class each, or bool (n, n_labels)."""
 
     def __init__(self, labels: Labels) -> None:
-        distinct, group = np.unique(labels, axis=0, return_inverse=True)
-        self.group: Int = group.reshape(-1).astype(np.int64)  # (n,)
-        if labels.ndim == 1:
+        self.labels = labels
+        alike = (labels == labels[0]).all() if labels.ndim == 1 else labels.all(axis=0).any()
+        if alike:
+            raise InputError(
+                "learning needs items that share no label, and all of these do. Check the labels."
+            )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @cached_property
+    def group(self) -> Int:
+        """The group of each item: (n,)."""
+        return np.unique(self.labels, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+    @cached_property
+    def table(self) -> Float32:
+        """T: S of two groups, (groups, groups)."""
+        distinct = np.unique(self.labels, axis=0)
+        if self.labels.ndim == 1:
             shared = np.eye(len(distinct), dtype=bool)
         else:
             shared = (distinct.astype(np.float32) @ distinct.T.astype(np.float32)) > 0
-        self.table: NDArray[np.float32] = np.where(shared, np.float32(1), np.float32(-1))  # (groups, groups)
-        if (self.table > 0).all():
-            raise InputError(
-                "learning needs items that share no label, and all of these share one. Check labels."
-            )
-        self._by_group = np.argsort(self.group, kind="stable")
-        self._starts = np.searchsorted(self.group[self._by_group], np.arange(len(distinct)))
-
-    def __len__(self) -> int:
-        return len(self.group)
+        return np.where(shared, np.float32(1), np.float32(-1))
 
     @property
     def n_groups(self) -> int:
@@ -45,36 +54,60 @@ class Similarity:
 
     def times(self, x: NDArray[np.floating]) -> NDArray[np.floating]:
         """S @ x for x (n,) or (n, m), in the type of x."""
-        sums = np.add.reduceat(x[self._by_group], self._starts, axis=0)  # (groups, ...)
+        order, starts = self._by_group
+        sums = np.add.reduceat(x[order], starts, axis=0)  # (groups, ...)
         product: NDArray[np.floating] = (self.table.astype(x.dtype) @ sums)[self.group]
         return product
 
-    def pairs(self, first: Int, second: Int) -> NDArray[np.float32]:
+    def pairs(self, first: Int, second: Int) -> Float32:
         """S of given pairs of items."""
-        return self.table[self.group[first], self.group[second]]
+        if self.labels.ndim == 1:
+            shared = self.labels[first] == self.labels[second]
+        else:
+            shared = (self.labels[first] & self.labels[second]).any(axis=1)
+        return np.where(shared, np.float32(1), np.float32(-1))
 
     def draw_pairs(self, n: int, rng: np.random.Generator) -> tuple[Int, Int]:
         """`n` random pairs of items, about half of them similar.
 
-        Half are drawn blindly; for the others first an item, then one of all the items similar to it.
+        Half are drawn blindly; for the others first an item, then one of its labels, then an item with it.
         """
         first, second = rng.integers(len(self), size=n), rng.integers(len(self), size=n)
         half = n // 2
-        chances = self._chances[self.group[first[:half]]]  # (half, groups)
-        drawn = rng.random(half) * chances[:, -1]
-        group = np.minimum((chances <= drawn[:, None]).sum(axis=1), self.n_groups - 1)
-        place = (rng.random(half) * self._sizes[group]).astype(np.int64)
-        second[:half] = self._by_group[self._starts[group] + place]
+        owned, starts = self._by_item
+        number = np.diff(starts)[first[:half]]  # of labels an item has; where 0, nothing is similar to it
+        some = np.flatnonzero(number)
+        chosen = owned[starts[first[some]] + (rng.random(half)[some] * number[some]).astype(np.int64)]
+        members, begins = self._by_label
+        place = begins[chosen] + (rng.random(half)[some] * np.diff(begins)[chosen]).astype(np.int64)
+        second[some] = members[place]
         return first, second
 
     @cached_property
-    def _sizes(self) -> Int:
-        return np.bincount(self.group, minlength=self.n_groups).astype(np.int64)
+    def _by_group(self) -> tuple[Int, Int]:
+        """Items ordered by group, and where each group begins."""
+        order = np.argsort(self.group, kind="stable")
+        return order, np.searchsorted(self.group[order], np.arange(self.n_groups))
 
     @cached_property
-    def _chances(self) -> NDArray[np.float64]:
-        """Running number of items in the groups similar to each group: (groups, groups)."""
-        return np.cumsum((self.table > 0) * self._sizes, axis=1, dtype=np.float64)
+    def _by_item(self) -> tuple[Int, Int]:
+        """The labels of all items one after the other, and where each item's begin."""
+        item, label = self._ownership
+        return label, np.concatenate([[0], np.cumsum(np.bincount(item, minlength=len(self)))])
+
+    @cached_property
+    def _by_label(self) -> tuple[Int, Int]:
+        """The items of all labels one after the other, and where each label's begin."""
+        item, label = self._ownership
+        return item[np.argsort(label, kind="stable")], np.concatenate([[0], np.cumsum(np.bincount(label))])
+
+    @cached_property
+    def _ownership(self) -> tuple[Int, Int]:
+        """Item and label of every label an item has, by item."""
+        if self.labels.ndim == 1:
+            return np.arange(len(self)), self.labels.astype(np.int64)
+        item, label = np.nonzero(self.labels)
+        return item.astype(np.int64), label.astype(np.int64)
 
 
 def draw_items(labels: Labels, n: int | None, rng: np.random.Generator) -> Int:
