@@ -58,7 +58,7 @@ def test_learning_lowers_the_loss():
         )
         apart = (16 - signs @ signs.T) // 2
         same = (train.labels[:, None] == train.labels).astype(int)
-        values = loss_tables(16, 4, 1.0)[same, apart]
+        values = loss_tables(16, 0.35 * 16, 1.0)[same, apart]
         return values[same == 1].mean() + values[same == 0].mean()
 
     assert loss(200) < 0.7 * loss(1)

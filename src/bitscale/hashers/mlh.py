@@ -25,9 +25,7 @@ from bitscale.hashers.similarity import Similarity
 class MLHSettings:
     """How MLH learns; the paper chooses rho and the weight by validation, as these defaults were."""
 
-    rho_share: float = (
-        0.25  # rho / n_bits: similar codes should differ in fewer bits than rho, others in more
-    )
+    rho_share: float = 0.35  # rho / n_bits: similar codes should differ in fewer bits, others in more
     dissimilar_weight: float = 1.0  # of the loss of dissimilar pairs
     steps: int = 2_000
     pairs: int = 1_000  # in each step, about half of them similar
@@ -36,9 +34,11 @@ class MLHSettings:
     decay: float = 1e-4  # of the weights, in each step
 
     def __post_init__(self) -> None:
-        if not 0 < self.rho_share < 1 or self.steps < 1 or self.pairs < 2 or self.rate <= 0:
+        sound = 0 < self.rho_share < 1 and self.dissimilar_weight > 0 and self.steps > 0 and self.pairs > 1
+        if not sound or self.rate <= 0 or not 0 <= self.momentum < 1 or self.decay < 0:
             raise InputError(
-                f"mlh needs rho_share between 0 and 1, steps, a rate above 0 and 2 pairs or more. Got {self}."
+                "mlh needs 0 < rho_share < 1, 0 <= momentum < 1, decay from 0 on, at least 2 pairs and "
+                f"dissimilar_weight, steps and rate above 0. Got {self}."
             )
 
 
