@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.linalg import orthogonal_procrustes
 
 from bitscale.hashers import make_hasher
 from bitscale.hashers.itq import learn_rotation
@@ -33,3 +34,13 @@ def test_starts_at_pca_rr():
     none = make_hasher("itq", n_bits=16, features="none", iterations=0, seed=4).fit(TRAIN)
     start = make_hasher("pca-rr", n_bits=16, features="none", seed=4).fit(TRAIN)
     np.testing.assert_array_equal(none.arrays["matrix"], start.arrays["matrix"])
+
+
+def test_a_step_is_scipys_procrustes_rotation():
+    rng = np.random.default_rng(2)
+    projected = (rng.normal(size=(300, 10)) * np.linspace(2, 0.5, 10)).astype(np.float32)
+    start = random_rotation(10, rng)
+    expected = orthogonal_procrustes(
+        projected, np.where(projected @ start.astype(np.float32) >= 0, 1.0, -1.0)
+    )[0]
+    np.testing.assert_allclose(learn_rotation(projected, start, 1)[0], expected, atol=1e-5)
