@@ -139,3 +139,13 @@ def test_bad_input(name, fitted):
         make(name).fit(features(1, seed=0))
     with pytest.raises(InputError, match="has no setting 'colour'"):
         make(name, colour=3)
+
+
+@pytest.mark.parametrize("n", [2, 3, 20])
+def test_few_or_equal_items_work_or_are_refused_clearly(name, n):
+    for part in (features(n, seed=0), Labelled(np.ones((n, 80), np.float32), np.arange(n) % 2, ("a", "b"))):
+        try:
+            codes = make(name).fit(part).encode(part.images)
+        except InputError:  # too few for principal axes, or nothing to tell them apart by
+            continue
+        assert len(codes) == n

@@ -139,6 +139,8 @@ def climb(kernel: Float32, residual: Residual, start: Float, iterations: int) ->
 def whiten(kernel: Float32) -> Float:
     """A basis (m, r) that makes the kernel's columns uncorrelated, of variance 1, without weak directions."""
     values, vectors = np.linalg.eigh((kernel.T @ kernel).astype(np.float64) / len(kernel))
+    if values[-1] < 1e-12:
+        raise InputError("ksh needs items that differ: all labelled items have the same features.")
     kept = values > 1e-6 * values[-1]
     basis: Float = vectors[:, kept] / np.sqrt(values[kept])
     return basis
