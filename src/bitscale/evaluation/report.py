@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -98,6 +98,10 @@ class Report:
             if (score.metric, score.bits) == (metric, bits):
                 return score.value
         raise KeyError(f"{metric!r} at {bits} bits; there are {', '.join(self.metrics)} at {self.bits}")
+
+    def only(self, metrics: Sequence[str]) -> Report:
+        """The same with some of the metrics."""
+        return replace(self, scores=tuple(score for score in self.scores if score.metric in metrics))
 
     @property
     def metrics(self) -> tuple[str, ...]:

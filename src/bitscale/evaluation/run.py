@@ -48,7 +48,7 @@ def evaluate(
     bits           code lengths; shorter ones than the model's are its first bits. Default: the model's own
     metrics        names, see `bitscale.metrics.named`. Default: `default_metrics(split)`
     ranking        "weighted" by bit weights, "plain" by how many bits differ, or "relaxed": real-valued queries
-                   against binary items, weighted
+                   against binary items, weighted. Where all bits weigh the same, "weighted" is reported as "plain"
     seed           of the one shuffle that order-based metrics break ties by
     keep_rankings  a folder to keep raw rankings in, so that `rescore` gives new metrics without a new run
     threads        for ranking; default all cores
@@ -58,6 +58,7 @@ def evaluate(
     names = [metrics] if isinstance(metrics, str) else list(metrics if metrics is not None else default_metrics(split))
     _check(hasher, lengths, names, ranking)
     encoded = encode_split(hasher, split, relaxed=ranking == "relaxed", progress=progress)
+    named = "plain" if ranking == "weighted" and not np.ptp(encoded.database.bit_weights) else ranking
     writer = None if keep_rankings is None else RankingWriter(Path(keep_rankings))
     index = ExactIndex(encoded.database)
     scores: list[Score] = []
@@ -65,7 +66,7 @@ def evaluate(
     for used in lengths:
         values = _values(encoded, split, used, names, ranking, seed, threads, progress, writer)
         searching = search_seconds(index, encoded.queries, used, ranking)
-        scores += make_scores(values, names, _facts(hasher, split, used, ranking, seed))
+        scores += make_scores(values, names, _facts(hasher, split, used, named, seed))
         rows.append(_length(hasher, encoded, used, searching))
     report = Report(tuple(scores), tuple(rows), len(split.query), len(split.database), __version__)
     if writer:

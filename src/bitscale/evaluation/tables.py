@@ -6,7 +6,7 @@ from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from bitscale.evaluation.report import Length, Report
+from bitscale.evaluation.report import Report
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,22 +32,22 @@ def notes(report: Report) -> list[str]:
     excluded = max(score.n_excluded for score in report.scores)
     if excluded:
         lines.append(f"{excluded:,} queries have no relevant item and are left out of every mean.")
-    lines.append("ms a query: features + hash (in batches) + a lone search for 100.")
+    lines.append("Times are for one query: features and hash in batches, then a lone search for 100 items.")
     return lines
 
 
 def columns(report: Report) -> list[str]:
-    """The table's headings."""
-    return ["bits", "code", *report.metrics, "F + H + S, ms", "distinct codes"]
+    """The table's headings: one column a code length."""
+    return ["", *(f"{length.bits} bits\n{length.code}" for length in report.lengths)]
 
 
-def cells(report: Report, length: Length) -> list[str]:
-    """One row of the table."""
-    found = {s.metric: s for s in report.scores if (s.bits, s.code) == (length.bits, length.code)}
-    numbers = [f"{found[name].percent:.2f}" if name in found else "" for name in report.metrics]
-    at = length.seconds
-    times = " + ".join(f"{1e3 * part:.3f}" for part in (at.feature, at.hash, at.search))
-    return [str(length.bits), length.code, *numbers, times, f"{length.distinct_codes:,}"]
+def rows(report: Report) -> list[list[str]]:
+    """The table's rows: one a metric, then times and the health of the codes."""
+    found = {(s.metric, s.bits, s.code): f"{s.percent:.2f}" for s in report.scores}
+    lines = [[name, *(found.get((name, at.bits, at.code), "") for at in report.lengths)] for name in report.metrics]
+    for name in ("feature", "hash", "search"):
+        lines.append([f"{name}, ms", *(f"{1e3 * getattr(at.seconds, name):.3f}" for at in report.lengths)])
+    return [*lines, ["distinct codes", *(f"{at.distinct_codes:,}" for at in report.lengths)]]
 
 
 def rich_table(report: Report) -> Table:
@@ -55,16 +55,12 @@ def rich_table(report: Report) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(
-        title=Text(heading(report)),
-        title_justify="left",
-        caption=Text("\n".join(notes(report))),
-        caption_justify="left",
-    )
+    note = Text("\n".join(notes(report)))
+    table = Table(title=Text(heading(report)), title_justify="left", caption=note, caption_justify="left")
     for i, name in enumerate(columns(report)):
-        table.add_column(Text(name), justify="left" if i == 1 else "right")
-    for length in report.lengths:
-        table.add_row(*(Text(cell) for cell in cells(report, length)))
+        table.add_column(Text(name), justify="right" if i else "left")
+    for i, line in enumerate(rows(report)):
+        table.add_row(*map(Text, line), end_section=i == len(report.metrics) - 1)
     return table
 
 
@@ -73,17 +69,14 @@ def text(report: Report) -> str:
     from rich.console import Console
 
     out = StringIO()
-    Console(file=out, width=max(120, 40 + 14 * len(columns(report))), no_color=True).print(report.table())
+    Console(file=out, width=max(80, 20 * len(columns(report))), no_color=True).print(report.table())
     return out.getvalue().rstrip("\n")
 
 
 def html_table(report: Report) -> str:
     """For notebooks; everything is escaped."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns(report))
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells(report, length)) + "</tr>"
-        for length in report.lengths
-    )
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>" for line in rows(report))
     below = "<br>".join(escape(line) for line in notes(report))
     return (
         f"<table><caption>{escape(heading(report))}</caption><thead><tr>{head}</tr></thead>"
