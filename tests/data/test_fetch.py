@@ -79,7 +79,7 @@ def test_download(server: Server, tmp_path: Path) -> None:
 @pytest.mark.parametrize("ranges", [True, False])
 def test_a_broken_download_is_gone_on_with(server: Server, tmp_path: Path, ranges: bool) -> None:
     server.cut = 400_000
-    with pytest.raises(DataError, match="400,000 of 1,000,000 bytes.*run the same command again"):
+    with pytest.raises(DataError, match=r"400,000 of 1,000,000 bytes.*run the same command again"):
         fetch(source(server), tmp_path)
     assert not (tmp_path / "set" / "file.bin").exists()
     server.cut, server.ranges = None, ranges

@@ -63,7 +63,7 @@ def test_bad_files(root: Path) -> None:
     with pytest.raises(DataError, match="0 or 1"):
         load_dataset("nus-wide", root)
     labels.unlink()
-    with pytest.raises(DataError, match="80 of 81.*ask its owners"):
+    with pytest.raises(DataError, match=r"80 of 81.*ask its owners"):
         load_dataset("nus-wide", root)
     labels.write_text(good)
     listing = base / nuswide.LIST
@@ -73,5 +73,5 @@ def test_bad_files(root: Path) -> None:
         load_dataset("nus-wide", root)
     listing.write_text(names)
     next((base / "Flickr" / "a").glob("*.jpg")).unlink()
-    with pytest.raises(DataError, match="1 of .* images of NUS-WIDE are not"):
+    with pytest.raises(DataError, match=r"1 of .* images of NUS-WIDE are not"):
         load_dataset("nus-wide", root)
