@@ -210,8 +210,8 @@ def middle_square(image: Pixels, size: int) -> Pixels:
     side = min(height, width)
     if height == width == size:
         return image
-    left, top = (width - side) / 2, (height - side) / 2
-    picture = Image.fromarray(image[..., 0] if image.shape[2] == 1 else image)
-    box = (left, top, left + side, top + side)
-    pixels = np.asarray(picture.resize((size, size), Image.Resampling.BILINEAR, box))
+    top, left = (height - side) // 2, (width - side) // 2
+    middle = image[top : top + side, left : left + side]
+    picture = Image.fromarray(middle[..., 0] if image.shape[2] == 1 else middle)
+    pixels = np.asarray(picture.resize((size, size), Image.Resampling.BILINEAR))
     return pixels[..., None] if pixels.ndim == 2 else pixels
