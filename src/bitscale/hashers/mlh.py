@@ -39,8 +39,8 @@ class MLHSettings:
         sound = sound and (self.labelled is None or self.labelled > 1)
         if not sound or self.rate <= 0 or not 0 <= self.momentum < 1 or self.decay < 0:
             raise InputError(
-                "mlh needs 0 < rho_share < 1, 0 <= momentum < 1, decay from 0 on, 2 or more pairs and labelled "
-                f"items, and dissimilar_weight, steps and rate above 0. Got {self}."
+                "mlh needs 0 < rho_share < 1, 0 <= momentum < 1, decay from 0 on, at least 2 pairs and "
+                f"labelled items, and dissimilar_weight, steps and rate above 0. Got {self}."
             )
 
 
