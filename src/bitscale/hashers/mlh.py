@@ -18,13 +18,14 @@ from bitscale.data.splits import Labels
 from bitscale.errors import InputError
 from bitscale.hashers.base import Arrays, Float32
 from bitscale.hashers.linear import LinearHasher, linear_arrays
-from bitscale.hashers.similarity import Similarity
+from bitscale.hashers.similarity import Similarity, draw_items
 
 
 @dataclass(frozen=True)
 class MLHSettings:
     """How MLH learns; the paper chooses rho and the weight by validation, as these defaults were."""
 
+    labelled: int | None = None  # items pairs are drawn from, equally many a class; None for all
     rho_share: float = 0.35  # rho / n_bits: similar codes should differ in fewer bits, others in more
     dissimilar_weight: float = 1.0  # of the loss of dissimilar pairs
     steps: int = 2_000
@@ -35,10 +36,11 @@ class MLHSettings:
 
     def __post_init__(self) -> None:
         sound = 0 < self.rho_share < 1 and self.dissimilar_weight > 0 and self.steps > 0 and self.pairs > 1
+        sound = sound and (self.labelled is None or self.labelled > 1)
         if not sound or self.rate <= 0 or not 0 <= self.momentum < 1 or self.decay < 0:
             raise InputError(
                 "mlh needs 0 < rho_share < 1, 0 <= momentum < 1, decay from 0 on, at least 2 pairs and "
-                f"dissimilar_weight, steps and rate above 0. Got {self}."
+                f"labelled items, and dissimilar_weight, steps and rate above 0. Got {self}."
             )
 
 
@@ -53,13 +55,16 @@ class MLH(LinearHasher):
         mean = x.mean(axis=0, dtype=np.float64)
         variance = np.einsum("ij,ij->i", x, x).mean(dtype=np.float64) - mean @ mean
         scale = np.float32(1.0 / np.sqrt(max(variance, 1e-12)))  # centred items then have length about 1
-        similarity = Similarity(labels)
+        rows = draw_items(labels, s.labelled, rng)
+        similarity = Similarity(labels[rows])
         tables = loss_tables(self.n_bits, s.rho_share * self.n_bits, s.dissimilar_weight)
         matrix = rng.standard_normal((x.shape[1], self.n_bits)).astype(np.float32)  # (d, q)
         speed = np.zeros_like(matrix)
         for step in range(s.steps):
             first, second = similarity.draw_pairs(s.pairs, rng)
-            both = (x[np.concatenate([first, second])] - mean.astype(np.float32)) * scale  # (2 pairs, d)
+            both = (
+                x[rows[np.concatenate([first, second])]] - mean.astype(np.float32)
+            ) * scale  # (2 pairs, d)
             v, u = np.split(both @ matrix, 2)  # (pairs, q) each
             found = infer(v, u, tables[(similarity.pairs(first, second) > 0).astype(np.int64)])
             blame = np.concatenate([found.g - _signs(v), found.h - _signs(u)])  # (2 pairs, q)
