@@ -74,9 +74,7 @@ def write(name: str, value: dict[str, Any]) -> None:
     """One JSON file of results."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{name}.json"
-    path.write_text(
-        json.dumps(value | {"threads": os.environ.get("OMP_NUM_THREADS", "all")}, indent=1) + "\n"
-    )
+    path.write_text(json.dumps(value | {"threads": os.environ.get("OMP_NUM_THREADS", "all")}, indent=1) + "\n")
     print(f"{path.name}: {json.dumps(value)[:300]}", flush=True)
 
 
@@ -149,9 +147,7 @@ def against_faiss(split: Split, bits: list[int], n_seeds: int) -> None:
             theirs = np.unpackbits(index.sa_encode(queries), axis=1, bitorder="little")[:, :n_bits]
             differing = int(((ours.encode(queries).signs() > 0) != theirs).sum())
             report["lsh"][f"{n_bits} bits, thresholds {'medians' if trained else 'none'}"] = differing
-        report["itq"][str(n_bits)] = [
-            _itq_pair(faiss, split, x, queries, n_bits, seed) for seed in range(n_seeds)
-        ]
+        report["itq"][str(n_bits)] = [_itq_pair(faiss, split, x, queries, n_bits, seed) for seed in range(n_seeds)]
         for key in ("own_seeds", "faiss", "same_start", "same_start_faiss_update"):
             report["itq"][f"{n_bits} {key}"] = spread([run[key] for run in report["itq"][str(n_bits)]])
     write("faiss", report)
@@ -265,9 +261,7 @@ def gaps() -> None:
 
 def main() -> None:
     """Parse, measure, write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["accuracy", "faiss", "speed", "metrics", "gaps"])
     parser.add_argument("--methods", nargs="+", default=list(hasher_names()))
     parser.add_argument("--bits", nargs="+", type=int, default=[16, 32, 64])

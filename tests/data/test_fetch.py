@@ -42,9 +42,7 @@ class Handler(BaseHTTPRequestHandler):
         body = self.server.body[start:]
         self.send_header("Content-Length", str(len(body)))
         if start:
-            self.send_header(
-                "Content-Range", f"bytes {start}-{len(self.server.body) - 1}/{len(self.server.body)}"
-            )
+            self.send_header("Content-Range", f"bytes {start}-{len(self.server.body) - 1}/{len(self.server.body)}")
         self.end_headers()
         self.wfile.write(body[: self.server.cut])
 
@@ -189,9 +187,7 @@ def test_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("pack", [tar_of, zip_of])
 def test_an_archive_is_fetched_and_unpacked(server: Server, tmp_path: Path, pack) -> None:
     server.body = pack(("set/a.bin", b"a" * 10), ("set/sub/b.bin", b"b"))
-    what = source(
-        server, md5=hashlib.md5(server.body).hexdigest(), size=len(server.body), folder="", unpack=True
-    )
+    what = source(server, md5=hashlib.md5(server.body).hexdigest(), size=len(server.body), folder="", unpack=True)
     done = fetch(what, tmp_path)
     assert [path.relative_to(tmp_path).as_posix() for path in done.unpacked] == ["set/a.bin", "set/sub/b.bin"]
     assert (tmp_path / "set" / "sub" / "b.bin").read_bytes() == b"b"

@@ -41,9 +41,7 @@ def test_a_change_of_a_file_changes_the_fingerprint(folder: Path) -> None:
 
 def test_csv_with_several_labels(folder: Path) -> None:
     table = folder / "labels.csv"
-    table.write_text(
-        "file,labels\ncats/deeper/00.png,cat;small\n\ncats/deeper/01.png,cat\ndogs/deeper/00.png,\n"
-    )
+    table.write_text("file,labels\ncats/deeper/00.png,cat;small\n\ncats/deeper/01.png,cat\ndogs/deeper/00.png,\n")
     data = read_folder(folder, labels=table)
     assert data.label_names == ("cat", "small")
     assert data.labels.tolist() == [[True, True], [True, False], [False, False]]

@@ -128,9 +128,7 @@ def test_weights_that_are_not(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
     torch.save({"x": torch.zeros(2)}, tmp_path / "other.pth")
     with pytest.raises(DataError, match="does not hold the weights of mobilenetv2"):
-        make_features("mobilenetv2@32", weights=tmp_path / "other.pth").extract(
-            np.zeros((1, 32, 32), np.uint8)
-        )
+        make_features("mobilenetv2@32", weights=tmp_path / "other.pth").extract(np.zeros((1, 32, 32), np.uint8))
     (tmp_path / "net-00000000.pth").write_bytes((tmp_path / "other.pth").read_bytes())
     with pytest.raises(DataError, match="expected 00000000"):
         make_features("mobilenetv2", weights=tmp_path / "net-00000000.pth")

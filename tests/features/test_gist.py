@@ -30,10 +30,7 @@ def test_a_grating_is_strongest_at_its_own_scale_and_orientation(scale: int, ori
 
 
 def test_a_constant_image_has_no_energy() -> None:
-    assert (
-        np.abs(energies([np.full((SIZE, SIZE, 3), 91, np.uint8), np.zeros((SIZE, SIZE, 1), np.uint8)])).max()
-        == 0
-    )
+    assert np.abs(energies([np.full((SIZE, SIZE, 3), 91, np.uint8), np.zeros((SIZE, SIZE, 1), np.uint8)])).max() == 0
 
 
 def test_a_quarter_turn_permutes_orientations_and_cells() -> None:

@@ -75,9 +75,7 @@ def test_beats_chance(name, fitted):
 def test_only_fit_learns(name, fitted):
     before = {key: array.copy() for key, array in fitted[name].arrays.items()}
     whole = fitted[name].encode(QUERY.images)
-    parts = [
-        fitted[name].encode(QUERY.images[rows]) for rows in (slice(0, 50), slice(50, 51), slice(51, None))
-    ]
+    parts = [fitted[name].encode(QUERY.images[rows]) for rows in (slice(0, 50), slice(50, 51), slice(51, None))]
     np.testing.assert_array_equal(np.concatenate([part.packed for part in parts]), whole.packed)
     for key, array in fitted[name].arrays.items():
         np.testing.assert_array_equal(array, before[key])

@@ -40,7 +40,5 @@ def test_a_step_is_scipys_procrustes_rotation():
     rng = np.random.default_rng(2)
     projected = (rng.normal(size=(300, 10)) * np.linspace(2, 0.5, 10)).astype(np.float32)
     start = random_rotation(10, rng)
-    expected = orthogonal_procrustes(
-        projected, np.where(projected @ start.astype(np.float32) >= 0, 1.0, -1.0)
-    )[0]
+    expected = orthogonal_procrustes(projected, np.where(projected @ start.astype(np.float32) >= 0, 1.0, -1.0))[0]
     np.testing.assert_allclose(learn_rotation(projected, start, 1)[0], expected, atol=1e-5)

@@ -10,9 +10,7 @@ from tests.hashers.clusters import features
 
 def draw(n_bits, n=40, seed=0):
     rng = np.random.default_rng(seed)
-    v, u = rng.normal(size=(2, n, n_bits)).astype(np.float32) * rng.choice([0.1, 1, 5], size=(n, 1)).astype(
-        np.float32
-    )
+    v, u = rng.normal(size=(2, n, n_bits)).astype(np.float32) * rng.choice([0.1, 1, 5], size=(n, 1)).astype(np.float32)
     tables = loss_tables(n_bits, 0.3 * n_bits, 0.7)
     return v, u, tables[rng.integers(2, size=n)]
 
@@ -40,9 +38,7 @@ def test_the_bound_holds():
     loss = losses[np.arange(500), ((v >= 0) != (u >= 0)).sum(axis=1)]
     bound = infer(v, u, losses).bound
     assert (bound >= loss - 1e-3).all()
-    assert (
-        infer(1e4 * v, 1e4 * u, losses).bound <= loss + 0.5
-    ).mean() > 0.9  # and is tight for large projections
+    assert (infer(1e4 * v, 1e4 * u, losses).bound <= loss + 0.5).mean() > 0.9  # and is tight for large projections
 
 
 def test_learning_lowers_the_loss():

@@ -7,9 +7,7 @@ import numpy as np
 
 def orders(distances, relevant):
     """All rankings of one query that sort `distances`, as lists of relevance by rank."""
-    groups = [
-        [bool(r) for d, r in zip(distances, relevant, strict=True) if d == v] for v in np.unique(distances)
-    ]
+    groups = [[bool(r) for d, r in zip(distances, relevant, strict=True) if d == v] for v in np.unique(distances)]
     for choice in product(*(list(permutations(group)) for group in groups)):
         yield list(chain.from_iterable(choice))
 

@@ -83,9 +83,7 @@ def dataset_info(name: str) -> DatasetInfo:
     return REGISTRY[name]
 
 
-def load_dataset(
-    name: str, root: str | Path | None = None, protocol: str = "P0", *, seed: int = SEED
-) -> Split:
+def load_dataset(name: str, root: str | Path | None = None, protocol: str = "P0", *, seed: int = SEED) -> Split:
     """A dataset by name, or a folder of images by path, split by a protocol; images are read when used."""
     if name not in REGISTRY and Path(name).is_dir():
         return load_folder(name, protocol, seed=seed)
@@ -104,9 +102,7 @@ def fetch_dataset(name: str, root: str | Path | None = None, progress: Progress 
     if before.present:
         return FetchReport(before, ())
     if not info.sources:
-        raise DataError(
-            f"{info.title} cannot be fetched: {info.how_to_get} ({before.looked_in}). Home: {info.home}"
-        )
+        raise DataError(f"{info.title} cannot be fetched: {info.how_to_get} ({before.looked_in}). Home: {info.home}")
     free = free_space(place)
     if free < 2 * info.download_bytes:
         raise DataError(
@@ -116,9 +112,7 @@ def fetch_dataset(name: str, root: str | Path | None = None, progress: Progress 
     fetched = tuple(fetch_source(source, place, progress) for source in info.sources)
     after = _status(info, place)
     if not after.present:
-        raise DataError(
-            f"{info.title} was fetched, but {', '.join(after.missing[:4])} is still missing in {place}."
-        )
+        raise DataError(f"{info.title} was fetched, but {', '.join(after.missing[:4])} is still missing in {place}.")
     return FetchReport(after, fetched)
 
 

@@ -40,9 +40,7 @@ def read_records(path: Path, label_bytes: int) -> tuple[MappedImages, NDArray[np
     return images, np.concatenate(labels).astype(np.int64)
 
 
-def read_files(
-    folder: Path, names: tuple[str, ...], label_bytes: int, label_names: tuple[str, ...]
-) -> Labelled:
+def read_files(folder: Path, names: tuple[str, ...], label_bytes: int, label_names: tuple[str, ...]) -> Labelled:
     """Several files as one set."""
     parts = [read_records(folder / name, label_bytes) for name in names]
     labels = np.concatenate([labels for _, labels in parts])
@@ -65,9 +63,7 @@ def load_cifar20(root: Path, protocol: str, seed: int) -> Split:
     folder = root / CIFAR20.folder
     if protocol in ("P0", "P0-db"):
         train = read_files(folder, ("train.bin",), 2, CIFAR20_NAMES)
-        return split_parts(
-            "cifar20", protocol, train, read_files(folder, ("test.bin",), 2, CIFAR20_NAMES), seed=seed
-        )
+        return split_parts("cifar20", protocol, train, read_files(folder, ("test.bin",), 2, CIFAR20_NAMES), seed=seed)
     pool = read_files(folder, ("train.bin", "test.bin"), 2, CIFAR20_NAMES)
     return split_pool("cifar20", protocol, pool, seed=seed)
 

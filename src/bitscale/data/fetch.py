@@ -105,9 +105,7 @@ def _append(url: str, part: Path, source: Source, progress: Progress | None) -> 
     if start:
         request.add_header("Range", f"bytes={start}-")
     with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:
-        resumed = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(
-            f"bytes {start}-"
-        )
+        resumed = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {start}-")
         done = start if resumed else 0
         brought = 0
         with part.open("ab" if resumed else "wb") as file:
@@ -237,9 +235,7 @@ def _safe(name: str, archive: str) -> str:
 
 
 def _refused(archive: str, name: str, why: str) -> DataError:
-    return DataError(
-        f"{Path(archive).name} was refused: {name!r} {why}. Nothing was unpacked; remove the archive."
-    )
+    return DataError(f"{Path(archive).name} was refused: {name!r} {why}. Nothing was unpacked; remove the archive.")
 
 
 def _write(path: Path, content: IO[bytes], size: int, archive: Path) -> None:

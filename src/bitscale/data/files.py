@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
-SUFFIXES = frozenset(
-    {".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pnm"}
-)
+SUFFIXES = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm", ".pnm"})
 
 
 class FileImages:
@@ -48,9 +46,7 @@ class FileImages:
             try:
                 facts = (self.folder / name).stat()
             except OSError as error:
-                raise DataError(
-                    f"{self.folder / name} cannot be read ({error.strerror}). Was it moved?"
-                ) from error
+                raise DataError(f"{self.folder / name} cannot be read ({error.strerror}). Was it moved?") from error
             digest.update(f"{name}\0{facts.st_size}\0{facts.st_mtime_ns}\n".encode())
         return digest.hexdigest()
 
@@ -67,9 +63,7 @@ def read_image(path: Path) -> Pixels:
     except FileNotFoundError as error:
         raise DataError(f"{path} is not there any more. Was it moved? Load the dataset again.") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise DataError(
-            f"{path} is larger than is safe to decode ({error}). Make it smaller or remove it."
-        ) from error
+        raise DataError(f"{path} is larger than is safe to decode ({error}). Make it smaller or remove it.") from error
     except (
         OSError,
         SyntaxError,
@@ -80,9 +74,7 @@ def read_image(path: Path) -> Pixels:
         OverflowError,
         MemoryError,
     ) as error:
-        raise DataError(
-            f"{path} cannot be read as an image ({error}). It is damaged or not an image."
-        ) from error
+        raise DataError(f"{path} cannot be read as an image ({error}). It is damaged or not an image.") from error
 
 
 def _rgb(picture: Image.Image) -> Image.Image:

@@ -142,11 +142,7 @@ class ListImages:
 
     def __getitem__(self, i: int) -> Pixels:
         image = np.asarray(self.items[i])
-        if (
-            image.dtype != np.uint8
-            or image.ndim not in (2, 3)
-            or (image.ndim == 3 and image.shape[2] not in (1, 3))
-        ):
+        if image.dtype != np.uint8 or image.ndim not in (2, 3) or (image.ndim == 3 and image.shape[2] not in (1, 3)):
             raise InputError(
                 f"an image must be uint8 of shape (H, W), (H, W, 1) or (H, W, 3). "
                 f"Image {i} is {image.dtype} of shape {image.shape}."
@@ -173,9 +169,7 @@ class Rows:
     def __init__(self, base: Images, rows: Int) -> None:
         rows = np.asarray(rows, np.int64)
         if rows.size and not 0 <= rows.min() <= rows.max() < len(base):
-            raise InputError(
-                f"rows must lie between 0 and {len(base) - 1}. Got {rows.min()} to {rows.max()}."
-            )
+            raise InputError(f"rows must lie between 0 and {len(base) - 1}. Got {rows.min()} to {rows.max()}.")
         self.base, self.rows = base, rows
 
     def __len__(self) -> int:
@@ -203,9 +197,7 @@ class Joined:
 
     def __init__(self, parts: Sequence[Images]) -> None:
         self.parts = tuple(parts)
-        self.starts: Int = np.cumsum([0, *(len(part) for part in self.parts)]).astype(
-            np.int64
-        )  # (n_parts + 1,)
+        self.starts: Int = np.cumsum([0, *(len(part) for part in self.parts)]).astype(np.int64)  # (n_parts + 1,)
 
     def __len__(self) -> int:
         return int(self.starts[-1])
@@ -228,9 +220,7 @@ class Joined:
         found: list[Pixels | None] = [None] * len(rows)
         for part in np.unique(owner):
             where = np.flatnonzero(owner == part)
-            for place, image in zip(
-                where, read(self.parts[part], rows[where] - self.starts[part]), strict=True
-            ):
+            for place, image in zip(where, read(self.parts[part], rows[where] - self.starts[part]), strict=True):
                 found[place] = image
         return uniform([image for image in found if image is not None])
 

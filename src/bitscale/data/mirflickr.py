@@ -38,9 +38,7 @@ def load(root: Path, protocol: str, seed: int) -> Split:
     rows = np.flatnonzero(labels.any(axis=1))
     pool = Labelled(images.take(rows), labels[rows], CONCEPTS)
     if len(pool) <= N_QUERIES:
-        raise DataError(
-            f"{folder} has {len(pool):,} labelled pictures; the protocol draws {N_QUERIES:,} queries."
-        )
+        raise DataError(f"{folder} has {len(pool):,} labelled pictures; the protocol draws {N_QUERIES:,} queries.")
     query = np.sort(np.random.default_rng(seed).permutation(len(pool))[:N_QUERIES])
     rest = others(query, len(pool))
     return split_parts("mirflickr", protocol, pool.take(rest), pool.take(query), seed=seed)
@@ -52,16 +50,9 @@ def read_packed(folder: Path) -> tuple[Images, Bool]:
         pixels = np.load(folder / "images.npy", mmap_mode="r", allow_pickle=False)
         table = np.load(folder / "labels38.npy", allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
-        raise DataError(
-            f"the .npy files in {folder} cannot be read ({error}): cut short or damaged."
-        ) from error
+        raise DataError(f"the .npy files in {folder} cannot be read ({error}): cut short or damaged.") from error
     names = (folder / "names38.txt").read_text().split()
-    if (
-        not isinstance(pixels, np.memmap)
-        or pixels.dtype != np.uint8
-        or pixels.ndim != 4
-        or pixels.shape[3] != 3
-    ):
+    if not isinstance(pixels, np.memmap) or pixels.dtype != np.uint8 or pixels.ndim != 4 or pixels.shape[3] != 3:
         raise DataError(
             f"{folder / 'images.npy'} must be uint8 of shape (n, H, W, 3). Got {pixels.dtype} {pixels.shape}."
         )
@@ -87,9 +78,7 @@ def read_official(folder: Path) -> tuple[Images, Bool]:
         except ValueError as error:
             raise DataError(f"{path} must list picture numbers ({error}). Fetch it again.") from error
         if numbers.size and not 1 <= numbers.min() <= numbers.max() <= N_PICTURES:
-            raise DataError(
-                f"{path} names pictures outside 1 .. {N_PICTURES}: {numbers.min()} .. {numbers.max()}."
-            )
+            raise DataError(f"{path} names pictures outside 1 .. {N_PICTURES}: {numbers.min()} .. {numbers.max()}.")
         labels[numbers - 1, column] = True
     return FileImages(folder, [f"im{i}.jpg" for i in range(1, N_PICTURES + 1)]), labels
 

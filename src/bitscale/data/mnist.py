@@ -54,9 +54,7 @@ def read_labels(path: Path) -> NDArray[np.int64]:
         shape = _guard(path, lambda: read_header(file, path))
         values: bytes = _guard(path, lambda: file.read(shape[0] + 1))
     if len(shape) != 1 or len(values) != shape[0]:
-        raise DataError(
-            f"{path} announces {shape} labels and holds {len(values):,}: it is damaged. Fetch it again."
-        )
+        raise DataError(f"{path} announces {shape} labels and holds {len(values):,}: it is damaged. Fetch it again.")
     return np.frombuffer(values, np.uint8).astype(np.int64)
 
 
@@ -109,9 +107,7 @@ def _inflate(path: Path, out: IO[bytes]) -> None:
             out.write(block)
             left -= len(block)
     if left:
-        raise DataError(
-            f"{path} holds {left:,} bytes less than it announces: it is cut short. Fetch it again."
-        )
+        raise DataError(f"{path} holds {left:,} bytes less than it announces: it is cut short. Fetch it again.")
 
 
 def _open(path: Path) -> IO[bytes] | gzip.GzipFile:
@@ -122,9 +118,7 @@ def _guard(path: Path, work: Callable[[], T]) -> T:
     try:
         return work()
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DataError(
-            f"{path} cannot be unzipped ({error}): it is cut short or damaged. Fetch it again."
-        ) from error
+        raise DataError(f"{path} cannot be unzipped ({error}): it is cut short or damaged. Fetch it again.") from error
 
 
 def find(folder: Path, name: str) -> Path | None:

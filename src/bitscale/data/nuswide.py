@@ -64,9 +64,7 @@ def read_concept(path: Path, n_images: int) -> Bool:
     """One label file: a 0 or 1 an image."""
     values = np.array(path.read_bytes().split())
     if len(values) != n_images:
-        raise DataError(
-            f"{path} must have a line an image ({n_images:,}). It has {len(values):,}; fetch it again."
-        )
+        raise DataError(f"{path} must have a line an image ({n_images:,}). It has {len(values):,}; fetch it again.")
     ones: Bool = values == b"1"
     bad = np.flatnonzero(~ones & (values != b"0"))
     if bad.size:
@@ -80,9 +78,7 @@ def draw_queries(labels: Bool, n_each: int, rng: np.random.Generator) -> Int:
     for label in np.argsort(labels.sum(axis=0), kind="stable"):
         members = np.flatnonzero(labels[:, label] & free)
         if len(members) < n_each:
-            raise DataError(
-                f"the protocol draws {n_each} queries a label. Label {label} has only {len(members)} left."
-            )
+            raise DataError(f"the protocol draws {n_each} queries a label. Label {label} has only {len(members)} left.")
         free[rng.permutation(members)[:n_each]] = False
     return np.flatnonzero(~free)
 
@@ -122,7 +118,5 @@ NUS_WIDE = DatasetInfo(
     protocols=("P0", "P0-db"),
     load=load,
     missing=_missing,
-    how_to_get=(
-        "ask its owners (the form is on its home page) and unpack ImageList, Groundtruth and Flickr there"
-    ),
+    how_to_get=("ask its owners (the form is on its home page) and unpack ImageList, Groundtruth and Flickr there"),
 )

@@ -59,9 +59,7 @@ class Labelled:
     def __post_init__(self) -> None:
         labels = check_labels(self.labels, len(self.label_names))
         if len(labels) != len(self.images):
-            raise DataError(
-                f"every image needs its labels. Got {len(self.images)} images and {len(labels)} labels."
-            )
+            raise DataError(f"every image needs its labels. Got {len(self.images)} images and {len(labels)} labels.")
         object.__setattr__(self, "labels", labels)
 
     def __len__(self) -> int:
@@ -82,9 +80,7 @@ def check_labels(labels: Labels, n_labels: int) -> Labels:
     array = np.asarray(labels)
     if array.ndim == 2 and array.dtype == np.bool_:
         if array.shape[1] != n_labels:
-            raise DataError(
-                f"multi-labels must have one column a name ({n_labels}). Got {array.shape[1]} columns."
-            )
+            raise DataError(f"multi-labels must have one column a name ({n_labels}). Got {array.shape[1]} columns.")
         return array
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise DataError(
@@ -164,9 +160,7 @@ class Split:
             raise InputError(f"left_out must speak of {len(self.query)} queries. Got {len(self.left_out)}.")
         rows = self.left_out.rows
         if rows.size and not 0 <= rows.min() <= rows.max() < len(self.database):
-            raise InputError(
-                f"left_out rows must lie between 0 and {len(self.database) - 1}. Got {rows.max()}."
-            )
+            raise InputError(f"left_out rows must lie between 0 and {len(self.database) - 1}. Got {rows.max()}.")
 
     def chance_map(self, chunk: int = 256) -> float:
         """The expected MAP of a random ranking: the floor a method must beat.

@@ -29,9 +29,7 @@ def feature_names() -> tuple[str, ...]:
     return ("pixels", "gist", *_CNN, "none")
 
 
-def make_features(
-    name: str, cache: str | Path | None = None, *, weights: str | Path | None = None
-) -> Features:
+def make_features(name: str, cache: str | Path | None = None, *, weights: str | Path | None = None) -> Features:
     """The extractor of that name; `cache` is a folder for its results, `weights` your own weight file."""
     kind, _, said = name.partition("@")
     if said and not said.isdecimal():

@@ -29,9 +29,7 @@ CHUNK = 512  # images; at least one batch
 _BLOCK = 1 << 22
 
 
-def cached_extract(
-    features: Features, images: Images, cache: Path, progress: Progress | None = None
-) -> Float32:
+def cached_extract(features: Features, images: Images, cache: Path, progress: Progress | None = None) -> Float32:
     """The features of `images`, mapped from the cache; what is not there yet is computed."""
     from filelock import FileLock
 
@@ -54,9 +52,7 @@ def cached_extract(
             f"the feature cache {cache} cannot be used ({error}). Free the disk or choose another."
         ) from error
     if found is None:
-        raise FileError(
-            f"{cache / key}.npy changed while it was read. Is another program writing to {cache}?"
-        )
+        raise FileError(f"{cache / key}.npy changed while it was read. Is another program writing to {cache}?")
     if progress:
         progress(len(images), len(images))
     return found
@@ -78,9 +74,7 @@ def _open(cache: Path, key: str, facts: dict[str, Any]) -> Float32 | None:
         return rows if _crc(file, rows.nbytes) == meta.get("crc32") else None
 
 
-def _extract(
-    features: Features, images: Images, stem: Path, facts: dict[str, Any], progress: Progress | None
-) -> None:
+def _extract(features: Features, images: Images, stem: Path, facts: dict[str, Any], progress: Progress | None) -> None:
     """Compute what is missing of KEY.part, then give it its final form."""
     part, log = stem.with_name(stem.name + ".part"), stem.with_name(stem.name + ".log")
     done, dim = _resume(part, log)
@@ -136,9 +130,7 @@ def _finish(stem: Path, part: Path, dim: int, facts: dict[str, Any]) -> None:
         out.flush()
         os.fsync(out.fileno())
     if size != facts["n"] * dim * 4:
-        raise FileError(
-            f"{part} holds {size:,} bytes, not {facts['n']} x {dim} float32. Remove it and run again."
-        )
+        raise FileError(f"{part} holds {size:,} bytes, not {facts['n']} x {dim} float32. Remove it and run again.")
     os.replace(partial, target)
     meta = stem.with_name(stem.name + ".json.part")
     with meta.open("wb") as file:

@@ -106,9 +106,7 @@ class CnnFeatures(Features):
 
         if self.network is None:
             self.network = self.build().eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        mean, std = (
-            torch.tensor(values * self.size) * 255 for values in self.mean_std
-        )  # a row of pixels each
+        mean, std = (torch.tensor(values * self.size) * 255 for values in self.mean_std)  # a row of pixels each
         with torch.inference_mode():
             flat = torch.from_numpy(prepared).view(-1, self.size * 3).to(torch.float32)
             batch = flat.sub_(mean).mul_(1 / std).view(prepared.shape).permute(0, 3, 1, 2)  # channels last
@@ -139,13 +137,8 @@ def find_weights(name: str, given: Path | None) -> Path:
     backbone = BACKBONES[name]
     path = given or _in_wheel(backbone) or _in_data_root(backbone)
     if path is None or not path.is_file():
-        cure = (
-            backbone.install
-            or f"give weights= the file, or put {backbone.file} into `weights` below the data root"
-        )
-        raise DataError(
-            f"the weights of {name} were not found{f' at {path}' if path else ''}. To get them: {cure}."
-        )
+        cure = backbone.install or f"give weights= the file, or put {backbone.file} into `weights` below the data root"
+        raise DataError(f"the weights of {name} were not found{f' at {path}' if path else ''}. To get them: {cure}.")
     published = backbone.sha256 if given is None else _digits_in_name(path)
     found = _sha256(path)
     if not found.startswith(published):
@@ -197,9 +190,7 @@ def read_weights(path: Path) -> dict[str, Any]:
         state: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
         return state
     except Exception as error:
-        raise DataError(
-            f"{path} cannot be read as weights ({error}). It is damaged or not a weight file."
-        ) from error
+        raise DataError(f"{path} cannot be read as weights ({error}). It is damaged or not a weight file.") from error
 
 
 def middle_square(image: Pixels, size: int) -> Pixels:

@@ -63,9 +63,7 @@ class GistFeatures(Features):
         """Whitening by a high-pass at 4 cycles an image, then division by the local contrast."""
         pad = PREFILTER_PAD
         bright = np.log1p(grey)
-        bright -= bright.mean(
-            axis=(1, 2), keepdims=True
-        )  # the high-pass removes it anyway; a constant becomes 0
+        bright -= bright.mean(axis=(1, 2), keepdims=True)  # the high-pass removes it anyway; a constant becomes 0
         bright = np.pad(bright, ((0, 0), (pad, pad), (pad, pad)), "symmetric")
         shape = bright.shape[1:]
         high = bright - np.fft.irfft2(np.fft.rfft2(bright) * self.lowpass, shape)

@@ -23,13 +23,9 @@ class TimmFeatures(CnnFeatures):
         try:
             import timm
         except ImportError as error:
-            raise InputError(
-                f"{name} needs timm, which cannot be imported ({error}): pip install timm."
-            ) from error
+            raise InputError(f"{name} needs timm, which cannot be imported ({error}): pip install timm.") from error
         try:
-            self.model: nn.Module = timm.create_model(
-                name.removeprefix("timm:"), pretrained=True, num_classes=0
-            )
+            self.model: nn.Module = timm.create_model(name.removeprefix("timm:"), pretrained=True, num_classes=0)
         except RuntimeError as error:
             raise InputError(f"timm cannot make {name.removeprefix('timm:')!r} ({error}).") from error
         config: dict[str, Any] = timm.data.resolve_model_data_config(self.model)

@@ -28,9 +28,7 @@ def hasher_names() -> tuple[str, ...]:
     return tuple(_HOME)
 
 
-def make_hasher(
-    name: str, *, n_bits: int, features: str = "pixels", seed: int = 0, **settings: Any
-) -> Hasher:
+def make_hasher(name: str, *, n_bits: int, features: str = "pixels", seed: int = 0, **settings: Any) -> Hasher:
     """A hasher by name, not yet fitted. `features="none"` takes your own float32 (n, d) for images."""
     kind = _kind(name)
     return kind(n_bits, features=features, seed=seed, settings=make_settings(kind, settings))
@@ -40,9 +38,7 @@ def load_hasher(path: str | Path) -> Hasher:
     """Read a hasher that `save` wrote. Runs nothing the file holds and refuses what does not add up."""
     about, arrays = read(Path(path))
     if not isinstance(about.get("name"), str) or about["name"] not in _HOME:
-        raise CorruptFile(
-            f"{path} holds a hasher named {about.get('name')!r}, which this bitscale does not know."
-        )
+        raise CorruptFile(f"{path} holds a hasher named {about.get('name')!r}, which this bitscale does not know.")
     return restore(_kind(about["name"]), about, arrays, Path(path))
 
 

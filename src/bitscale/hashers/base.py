@@ -42,11 +42,7 @@ class Hasher(ABC):
     shapes: ClassVar[Mapping[str, tuple[str, ...]]]  # the learned arrays: q bits, d features, 1, or free
 
     def __init__(self, n_bits: int, *, features: str = "pixels", seed: int = 0, settings: Any = None) -> None:
-        if (
-            isinstance(n_bits, bool)
-            or not isinstance(n_bits, int | np.integer)
-            or not 1 <= n_bits <= MAX_BITS
-        ):
+        if isinstance(n_bits, bool) or not isinstance(n_bits, int | np.integer) or not 1 <= n_bits <= MAX_BITS:
             raise InputError(f"n_bits must be a whole number between 1 and {MAX_BITS}. Got {n_bits!r}.")
         self.n_bits, self.features, self.seed = int(n_bits), features, int(seed)
         self.settings = self.Settings() if settings is None else settings
@@ -60,14 +56,10 @@ class Hasher(ABC):
             raise InputError(f"a hasher learns from at least two images. Got {len(x)}.")
         labels = np.asarray(train.labels)
         if len(labels) != len(x):
-            raise InputError(
-                f"every training image needs its label. Got {len(x)} images, {len(labels)} labels."
-            )
+            raise InputError(f"every training image needs its label. Got {len(x)} images, {len(labels)} labels.")
         arrays = self._learn(x, labels, np.random.default_rng(self.seed))
         arrays = {name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items()}
-        spread = np.sqrt(
-            np.mean(self._project(x[:SPREAD_ROWS], arrays).astype(np.float64) ** 2, axis=0)
-        )  # (q,)
+        spread = np.sqrt(np.mean(self._project(x[:SPREAD_ROWS], arrays).astype(np.float64) ** 2, axis=0))  # (q,)
         return self.adopt(arrays | {"spread": np.maximum(spread, 1e-12).astype(np.float32)})
 
     def adopt(self, arrays: Arrays) -> Self:
@@ -79,9 +71,7 @@ class Hasher(ABC):
         for name, shape in expected.items():
             array = arrays[name]
             good = array.dtype == np.float32 and array.ndim == len(shape)
-            good = good and all(
-                sizes.setdefault(size, n) == n for size, n in zip(shape, array.shape, strict=True)
-            )
+            good = good and all(sizes.setdefault(size, n) == n for size, n in zip(shape, array.shape, strict=True))
             if not good or not np.isfinite(array).all():
                 wanted = tuple(sizes.get(size, size) for size in shape)
                 raise InputError(
@@ -185,9 +175,7 @@ def make_settings(kind: type[Hasher], given: Mapping[str, Any]) -> Any:
         if wanted is float and isinstance(value, int) and not isinstance(value, bool):
             continue
         if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
-            raise InputError(
-                f"{name} of {kind.name} must be {getattr(wanted, '__name__', wanted)}. Got {value!r}."
-            )
+            raise InputError(f"{name} of {kind.name} must be {getattr(wanted, '__name__', wanted)}. Got {value!r}.")
     return kind.Settings(**given)
 
 

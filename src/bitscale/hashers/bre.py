@@ -73,9 +73,7 @@ class Descent:
 
     def matrix(self) -> Float:
         """The hash functions in the space of features: (d, q)."""
-        columns = [
-            weights @ self.sample[rows] for weights, rows in zip(self.weights, self.anchors, strict=True)
-        ]
+        columns = [weights @ self.sample[rows] for weights, rows in zip(self.weights, self.anchors, strict=True)]
         return np.stack(columns, axis=1).astype(np.float64)
 
     def error(self) -> float:

@@ -47,9 +47,7 @@ def write(hasher: Hasher, path: Path) -> None:
             os.unlink(partial)
             raise
     except OSError as error:
-        raise FileError(
-            f"{path} cannot be written: {error.strerror}. Choose a folder that exists."
-        ) from error
+        raise FileError(f"{path} cannot be written: {error.strerror}. Choose a folder that exists.") from error
 
 
 def read(path: Path) -> tuple[dict[str, Any], Arrays]:
@@ -62,9 +60,7 @@ def read(path: Path) -> tuple[dict[str, Any], Arrays]:
             about = json.loads(header) if header else None
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a dict
     except (SafetensorError, ValueError, TypeError, RecursionError) as error:
-        raise CorruptFile(
-            f"{path} is damaged or is no hasher file ({error}). Save the hasher again."
-        ) from error
+        raise CorruptFile(f"{path} is damaged or is no hasher file ({error}). Save the hasher again.") from error
     if not isinstance(about, dict) or about.get("kind") != "hasher" or type(about.get("format")) is not int:
         raise CorruptFile(f"{path} is a safetensors file, but not a hasher of bitscale.")
     if about["format"] > FORMAT:
@@ -91,7 +87,5 @@ def restore(kind: type[Hasher], about: dict[str, Any], arrays: Arrays, path: Pat
     except BitscaleError as error:
         raise CorruptFile(f"{path} is not a sound hasher file: {error}") from error
     if hasher.fingerprint != about.get("fingerprint"):
-        raise CorruptFile(
-            f"{path} was changed after it was written (its fingerprint differs). Save it again."
-        )
+        raise CorruptFile(f"{path} was changed after it was written (its fingerprint differs). Save it again.")
     return hasher

@@ -55,9 +55,7 @@ class KSH(Hasher):
         centre = _kernel_mean(x, anchors, width)  # (m,) over all items, as in the paper
         kernel = rbf_kernel(x[rows], anchors, width) - centre.astype(np.float32)  # (n, m)
         basis = whiten(kernel)  # (m, r)
-        weights = basis @ learn_bits(
-            kernel @ basis.astype(np.float32), Similarity(labels[rows]), self.n_bits, s
-        )
+        weights = basis @ learn_bits(kernel @ basis.astype(np.float32), Similarity(labels[rows]), self.n_bits, s)
         return {
             "anchors": anchors,
             "width": np.array([width]),

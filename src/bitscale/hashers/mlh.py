@@ -62,9 +62,7 @@ class MLH(LinearHasher):
         speed = np.zeros_like(matrix)
         for step in range(s.steps):
             first, second = similarity.draw_pairs(s.pairs, rng)
-            both = (
-                x[rows[np.concatenate([first, second])]] - mean.astype(np.float32)
-            ) * scale  # (2 pairs, d)
+            both = (x[rows[np.concatenate([first, second])]] - mean.astype(np.float32)) * scale  # (2 pairs, d)
             v, u = np.split(both @ matrix, 2)  # (pairs, q) each
             found = infer(v, u, tables[(similarity.pairs(first, second) > 0).astype(np.int64)])
             blame = np.concatenate([found.g - _signs(v), found.h - _signs(u)])  # (2 pairs, q)

@@ -25,9 +25,7 @@ class Similarity:
         self.labels = labels
         alike = (labels == labels[0]).all() if labels.ndim == 1 else labels.all(axis=0).any()
         if alike:
-            raise InputError(
-                "learning needs items that share no label, and all of these do. Check the labels."
-            )
+            raise InputError("learning needs items that share no label, and all of these do. Check the labels.")
 
     def __len__(self) -> int:
         return len(self.labels)

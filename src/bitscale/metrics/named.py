@@ -56,8 +56,7 @@ def mean(values: Float) -> Mean:
     valid = values[~np.isnan(values)]
     if not valid.size:
         raise InputError(
-            f"none of the {values.size} queries has a relevant item. "
-            "Check that queries and database share labels."
+            f"none of the {values.size} queries has a relevant item. Check that queries and database share labels."
         )
     return Mean(float(valid.mean()), valid.size, values.size - valid.size)
 
