@@ -12,8 +12,8 @@ from rich.console import Console
 import bitscale as bs
 from bitscale.cli.plot import CURVE, check_plot, plot_precision
 from bitscale.cli.progress import progress_bar
-from bitscale.errors import InputError
-from bitscale.evaluation import default_metrics
+from bitscale.errors import FileError, InputError
+from bitscale.evaluation import check_request, default_metrics
 from bitscale.hashers import Hasher
 
 
@@ -54,6 +54,9 @@ def evaluate(
     lengths = whole_numbers(bits)
     if each and (save or model or rankings):
         raise InputError("--each trains several models, so --save, --model and --rankings cannot go with it.")
+    for path in (save, out):
+        if path and not path.absolute().parent.is_dir():
+            raise FileError(f"{path} cannot be written: its folder does not exist.")
     if plot:
         check_plot(plot)
     split = bs.load_dataset(dataset, root, protocol, seed=split_seed)
@@ -64,6 +67,7 @@ def evaluate(
     with progress_bar(as_json) as show:
         for group in [[used] for used in lengths] if each else [lengths]:
             made = bs.load_hasher(model) if model else new_hasher(method, max(group), features, seed, setting or [])
+            check_request(made, group, how["metrics"], ranking, rankings)
             made.extractor.cache = cache
             if not model:
                 show(f"fit {method} at {made.n_bits} bits", 0, 1)

@@ -5,7 +5,7 @@ The package is not called `evaluate`, because a module of that name would hide t
 
 from bitscale.evaluation.rankings import rescore
 from bitscale.evaluation.report import Length, Report, Score, Seconds
-from bitscale.evaluation.run import RANKINGS, default_metrics, evaluate
+from bitscale.evaluation.run import RANKINGS, check_request, default_metrics, evaluate
 
 __all__ = [
     "RANKINGS",
@@ -13,6 +13,7 @@ __all__ = [
     "Report",
     "Score",
     "Seconds",
+    "check_request",
     "default_metrics",
     "evaluate",
     "rescore",

@@ -37,8 +37,6 @@ class RankingWriter:
         self.folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            if any(folder.iterdir()):
-                raise InputError(f"rankings are kept in a folder of their own. {folder} is not empty; choose another.")
         except OSError as error:
             raise FileError(f"rankings cannot be kept in {folder}: {error.strerror}.") from error
         self._parts: list[dict[str, Unsigned]] = []

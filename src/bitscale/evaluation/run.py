@@ -56,10 +56,10 @@ def evaluate(
     """
     lengths = [bits] if isinstance(bits, int | np.integer) else list(bits if bits is not None else [hasher.n_bits])
     names = [metrics] if isinstance(metrics, str) else list(metrics if metrics is not None else default_metrics(split))
-    _check(hasher, lengths, names, ranking)
+    check_request(hasher, lengths, names, ranking, keep_rankings)
+    writer = None if keep_rankings is None else RankingWriter(Path(keep_rankings))
     encoded = encode_split(hasher, split, relaxed=ranking == "relaxed", progress=progress)
     named = "plain" if ranking == "weighted" and not np.ptp(encoded.database.bit_weights) else ranking
-    writer = None if keep_rankings is None else RankingWriter(Path(keep_rankings))
     index = ExactIndex(encoded.database)
     scores: list[Score] = []
     rows: list[Length] = []
@@ -153,8 +153,10 @@ def _length(hasher: Hasher, encoded: Encoded, bits: int, searching: float) -> Le
     )
 
 
-def _check(hasher: Hasher, lengths: list[int], names: list[str], ranking: str) -> None:
-    """Refuse before any image is read."""
+def check_request(
+    hasher: Hasher, lengths: list[int], names: list[str], ranking: str, keep_rankings: str | Path | None = None
+) -> None:
+    """Refuse what `evaluate` cannot do, before any image is read; the hasher need not be fitted yet."""
     if not lengths or len(set(lengths)) < len(lengths):
         raise InputError(f"bits must name at least one code length, each once. Got {lengths}.")
     for used in lengths:
@@ -164,3 +166,5 @@ def _check(hasher: Hasher, lengths: list[int], names: list[str], ranking: str) -
     m.check_names(names)
     if ranking not in RANKINGS:
         raise InputError(f"ranking must be one of {', '.join(RANKINGS)}. Got {ranking!r}.")
+    if keep_rankings is not None and Path(keep_rankings).is_dir() and any(Path(keep_rankings).iterdir()):
+        raise InputError(f"rankings are kept in a folder of their own. {keep_rankings} is not empty; choose another.")
