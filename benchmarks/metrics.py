@@ -95,9 +95,9 @@ def measure_gist(rounds: int) -> dict[str, Any]:
 def measure_mobilenetv2(rounds: int) -> dict[str, Any]:
     """Extraction against the bare forward pass, interleaved: images of 224 pixels, and of 32 brought to 224."""
     import torch
-    from timing import interleaved
 
     from bitscale.features import make_features
+    from timing import interleaved
 
     rng = np.random.default_rng(0)
     large, small = (rng.integers(0, 256, (96, side, side, 3), dtype=np.uint8) for side in (224, 32))
