@@ -16,7 +16,8 @@ def kept(fitted, small, tmp_path):
 
 
 @pytest.mark.parametrize("ranking", ["plain", "relaxed"])
-def test_new_metrics_need_no_new_run(fitted, small, tmp_path, ranking):
+def test_new_metrics_need_no_new_run(fitted, small, tmp_path, ranking, monkeypatch):
+    monkeypatch.setattr("bitscale.evaluation.rankings.QUERIES", 7)
     how = {"bits": [24, 8], "ranking": ranking, "seed": 3}
     evaluate(fitted, small, metrics="map", keep_rankings=tmp_path / "kept", **how)
     assert rescore(tmp_path / "kept", MORE).scores == evaluate(fitted, small, metrics=MORE, **how).scores
@@ -30,6 +31,8 @@ def test_kept_rankings_are_small(kept):
 def test_a_folder_in_use_is_refused(fitted, small, kept):
     with pytest.raises(InputError, match="not empty"):
         evaluate(fitted, small, keep_rankings=kept)
+    with pytest.raises(FileError, match="cannot be kept"):
+        evaluate(fitted, small, keep_rankings=kept / "report.json")
 
 
 def test_damaged_rankings_are_refused(kept):
@@ -42,6 +45,7 @@ def test_damaged_rankings_are_refused(kept):
         {"relevant": good["relevant"] * 0},
         {"plain_items": good["plain_items"][:, :-1].copy()},
         {"extra": good["hits"]},
+        {"counts": good["counts"].astype(np.int16)},
     ):
         save_file({**good, **change}, path)
         with pytest.raises(CorruptFile):

@@ -7,7 +7,7 @@ distance (for HAM2 and other radii). Every array has the smallest unsigned type 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ from bitscale.metrics import Balls, Ranking
 
 _RANKING = tuple(field.name for field in fields(Ranking))
 _ARRAYS = (*_RANKING, "plain_items", "plain_relevant")
+
+QUERIES = 500  # scored at a time
 
 Unsigned = NDArray[np.unsignedinteger[Any]]
 
@@ -88,47 +90,66 @@ def rescore(folder: str | Path, metrics: Sequence[str] | str) -> Report:
 
 
 def _values(folder: Path, bits: int, names: list[str], report: Report) -> Values:
-    ranking, items, relevant = load_ranking(folder / f"{bits}.safetensors", bits, report.n_queries)
+    parts = []
+    for ranking, items, relevant in load_rankings(folder / f"{bits}.safetensors", bits, report.n_queries):
 
-    def balls(radius: int) -> Balls:
-        inside = slice(0, radius + 1)
-        return Balls(radius, items[:, inside].sum(axis=1), relevant[:, inside].sum(axis=1), relevant.sum(axis=1))
+        def balls(radius: int, items: Unsigned = items, relevant: Unsigned = relevant) -> Balls:
+            near, hits = (counts[:, : radius + 1].sum(axis=1, dtype=np.int64) for counts in (items, relevant))
+            return Balls(radius, near, hits, relevant.sum(axis=1, dtype=np.int64))
 
-    return score(names, ranking, balls)
+        parts.append(score(names, ranking, balls))
+    return {name: np.concatenate([part[name] for part in parts]) for name in names}
 
 
-def load_ranking(path: Path, bits: int, n_queries: int) -> tuple[Ranking, NDArray[np.int64], NDArray[np.int64]]:
-    """A kept ranking, and the items and relevant items at each plain distance, (n_queries, bits + 1) each."""
+def load_rankings(path: Path, bits: int, n_queries: int) -> Iterator[tuple[Ranking, Unsigned, Unsigned]]:
+    """Kept rankings, some queries at a time, with items and relevant items at each plain distance, (m, bits + 1)."""
+    arrays = _read(path)
+    items, relevant = arrays["plain_items"], arrays["plain_relevant"]
+    if items.shape != (n_queries, bits + 1) or relevant.shape != items.shape or not _sound(arrays, n_queries):
+        raise CorruptFile(f"{path} does not hold together. Evaluate again.")
+    offsets = arrays["offsets"].astype(np.int64)
+    running = np.concatenate([[0], np.cumsum(arrays["relevant"], dtype=np.int64)])
+    for start in range(0, n_queries, QUERIES):
+        rows = slice(start, min(start + QUERIES, n_queries))
+        first, last = offsets[rows.start], offsets[rows.stop]
+        groups = {name: arrays[name][first:last].astype(np.int64) for name in ("before", "counts", "relevant")}
+        ranking = Ranking(
+            n_items=arrays["n_items"][rows].astype(np.int64),
+            offsets=offsets[rows.start : rows.stop + 1] - first,
+            hits=arrays["hits"][running[first] : running[last]].astype(np.int64),
+            **groups,
+        )
+        yield ranking, items[rows], relevant[rows]
+
+
+def _read(path: Path) -> dict[str, Unsigned]:
     if not path.is_file():
         raise FileError(f"there is no {path}. Evaluate with keep_rankings= to make one.")
     try:
         with safe_open(path, framework="numpy") as file:
-            if set(file.keys()) != set(_ARRAYS):
-                raise CorruptFile(f"{path} holds no rankings of bitscale.")
-            arrays = {name: file.get_tensor(name).astype(np.int64) for name in _ARRAYS}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a dict
     except (SafetensorError, ValueError, TypeError) as error:
         raise CorruptFile(f"{path} is damaged ({error}). Evaluate again.") from error
-    items, relevant = arrays.pop("plain_items"), arrays.pop("plain_relevant")
-    ranking = Ranking(**arrays)
-    if items.shape != (n_queries, bits + 1) or relevant.shape != items.shape or not _sound(ranking, n_queries):
-        raise CorruptFile(f"{path} does not hold together. Evaluate again.")
-    return ranking, items, relevant
+    if arrays.keys() != set(_ARRAYS) or any(array.dtype.kind != "u" for array in arrays.values()):
+        raise CorruptFile(f"{path} holds no rankings of bitscale.")
+    return arrays
 
 
-def _sound(ranking: Ranking, n_queries: int) -> bool:
+def _sound(arrays: dict[str, Unsigned], n_queries: int) -> bool:
     """Whether arrays from a file have the sizes that the metrics take for granted."""
-    if any(getattr(ranking, name).ndim != 1 for name in _RANKING):
+    if any(arrays[name].ndim != 1 for name in _RANKING) or len(arrays["offsets"]) != n_queries + 1:
         return False
-    n_groups, offsets = len(ranking.before), ranking.offsets
+    n_items, before, counts, relevant, hits = (arrays[n] for n in ("n_items", "before", "counts", "relevant", "hits"))
+    offsets = arrays["offsets"].astype(np.int64)
+    sizes = np.diff(offsets)
+    if offsets[0] or (sizes < 0).any() or not offsets[-1] == len(before) == len(counts) == len(relevant):
+        return False
+    if len(n_items) != n_queries or relevant.sum(dtype=np.int64) != len(hits):
+        return False
+    ends = before.astype(np.int64) + counts
     return bool(
-        len(ranking.n_items) == n_queries
-        and len(offsets) == n_queries + 1
-        and offsets[0] == 0
-        and offsets[-1] == n_groups == len(ranking.counts) == len(ranking.relevant)
-        and (np.diff(offsets) >= 0).all()
-        and (ranking.relevant >= 1).all()
-        and (ranking.counts >= ranking.relevant).all()
-        and ranking.relevant.sum() == len(ranking.hits)
-        and (ranking.hits >= 1).all()
-        and (ranking.before + ranking.counts <= ranking.n_items[ranking.query]).all()
+        (relevant >= 1).all()
+        and (counts >= relevant).all()
+        and (hits >= 1).all()
+        and (ends <= np.repeat(n_items, sizes)).all()
     )
