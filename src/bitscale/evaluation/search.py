@@ -26,6 +26,7 @@ from bitscale.metrics import Balls, Ranking
 from bitscale.scan import integer_blocks
 
 BLOCK_CELLS = 500_000  # distances of a block: small enough that sorting stays in the cache
+LEAST_ROWS, MOST_CELLS = 8, 4_000_000  # with many items, larger blocks spare passes over all of them
 TIMED_QUERIES, TIMED_K = 50, 100
 
 Int = NDArray[np.int64]
@@ -80,11 +81,12 @@ def score_blocks(
 def distance_blocks(encoded: Encoded, bits: int, ranking: str) -> Iterator[Block]:
     """Where distances come from: integers in the order of the ranking asked for, and plain Hamming beside them."""
     terms, counts = ranking_terms(encoded.queries, bits, ranking), count_terms(encoded.queries, bits)
-    plain = integer_blocks(counts, encoded.database, BLOCK_CELLS)
+    cells = min(max(BLOCK_CELLS, LEAST_ROWS * len(encoded.database)), MOST_CELLS)
+    plain = integer_blocks(counts, encoded.database, cells)
     if terms is None:  # all bits weigh the same: the counts rank as well, and their keys are shorter
         yield from ((rows, block, block) for rows, block in plain)
         return
-    weighted = integer_blocks(terms, encoded.database, BLOCK_CELLS)
+    weighted = integer_blocks(terms, encoded.database, cells)
     for (rows, block), (_, beside) in zip(weighted, plain, strict=True):
         yield rows, block, beside
 
