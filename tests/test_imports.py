@@ -15,9 +15,9 @@ SOURCE = Path(bs.__file__).parent
 ORDER = [
     "version", "errors", "files",
     "codes", "metrics", "data",
-    "hamming", "features", "hashers", "deep", "native",
+    "hamming", "scan", "features", "hashers", "deep", "native",
     "index",
-    "collection", "evaluate",
+    "collection", "evaluation",
     "plots", "report", "cluster",
     "reid", "paper",
     "cli", "server",

@@ -11,7 +11,10 @@ from bitscale.version import __version__
 if TYPE_CHECKING:
     from bitscale import errors, hamming
     from bitscale.codes import Codes, Relaxed
+    from bitscale.data import Split, load_dataset
     from bitscale.errors import BitscaleError
+    from bitscale.evaluation import Report, evaluate
+    from bitscale.hashers import hasher_names, load_hasher, make_hasher
     from bitscale.index.base import Hits, Index, Neighbours
     from bitscale.index.exact import ExactIndex
 
@@ -23,8 +26,15 @@ _HOME = {  # public name -> the module it lives in
     "Index": "bitscale.index.base",
     "Neighbours": "bitscale.index.base",
     "Relaxed": "bitscale.codes",
+    "Report": "bitscale.evaluation",
+    "Split": "bitscale.data",
     "errors": "bitscale",
+    "evaluate": "bitscale.evaluation",
     "hamming": "bitscale",
+    "hasher_names": "bitscale.hashers",
+    "load_dataset": "bitscale.data",
+    "load_hasher": "bitscale.hashers",
+    "make_hasher": "bitscale.hashers",
 }
 
 __all__ = [
@@ -35,9 +45,16 @@ __all__ = [
     "Index",
     "Neighbours",
     "Relaxed",
+    "Report",
+    "Split",
     "__version__",
     "errors",
+    "evaluate",
     "hamming",
+    "hasher_names",
+    "load_dataset",
+    "load_hasher",
+    "make_hasher",
 ]
 
 

@@ -1,20 +1,12 @@
 """The command line as a person or a script meets it."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import bitscale as bs
-
-
-def bitscale(*words, **env):
-    return subprocess.run(
-        [sys.executable, "-c", "from bitscale.cli import main; main()", *map(str, words)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+from tests.cli.run import bitscale
 
 
 def test_info_names_the_kernel():

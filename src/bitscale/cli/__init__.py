@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from bitscale.cli import bench, demo, info
+from bitscale.cli import bench, datasets, demo, encode, evaluate, info
 from bitscale.errors import BitscaleError
 
 app = typer.Typer(
@@ -21,6 +21,9 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("info")(info.info)
+app.add_typer(datasets.app, name="datasets")
+app.command("evaluate")(evaluate.evaluate)
+app.command("encode")(encode.encode)
 app.command("bench", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench.bench)
 
 

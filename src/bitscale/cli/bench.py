@@ -11,13 +11,13 @@ import typer
 
 from bitscale.errors import BitscaleError
 
-BENCHMARKS = ("search",)
+BENCHMARKS = ("search", "metrics", "baselines")
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 
 
 def bench(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Which benchmark: search.")] = "search",
+    name: Annotated[str, typer.Argument(help="Which benchmark: search, metrics or baselines.")] = "search",
 ) -> None:
     """Measure speed against named peers; what follows NAME goes to the benchmark (try `bitscale bench search --help`).
 

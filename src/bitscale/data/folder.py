@@ -1,0 +1,132 @@
+"""Any folder of images as a dataset: labels are its sub-folders or come from a CSV file, several allowed."""
+
+from __future__ import annotations
+
+import csv
+import os
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitscale.data.files import SUFFIXES, FileImages
+from bitscale.data.splits import SEED, Int, Labelled, Split, check_protocol, others, split_parts
+from bitscale.errors import DataError, InputError
+
+PROTOCOLS = ("P0", "P0-db")
+
+
+def load_folder(
+    folder: str | Path,
+    protocol: str = "P0",
+    *,
+    labels: str | Path | None = None,
+    separator: str = ";",
+    query_share: float = 0.1,
+    seed: int = SEED,
+) -> Split:
+    """A folder of images under P0 or P0-db; of every class `query_share` are drawn as queries, one at least.
+
+    Without `labels` an image's label is the first folder on its way (`cats/tabby/1.jpg` is a "cats").
+    `labels` names a CSV file with the header `file,labels`: paths below the folder, and labels divided by
+    `separator`; where any image has several, or none, the dataset is multi-label. A class with a single
+    image gives no query.
+    """
+    check_protocol(protocol, PROTOCOLS, str(folder))
+    if not 0 < query_share < 1:
+        raise InputError(f"query_share must lie between 0 and 1. Got {query_share}.")
+    pool = read_folder(folder, labels=labels, separator=separator)
+    query = _draw_queries(pool, query_share, np.random.default_rng(seed))
+    rest = others(query, len(pool))
+    return split_parts(Path(folder).resolve().name, protocol, pool.take(rest), pool.take(query), seed=seed)
+
+
+def read_folder(folder: str | Path, *, labels: str | Path | None = None, separator: str = ";") -> Labelled:
+    """All images of a folder with their labels, not split."""
+    base = Path(folder)
+    if not base.is_dir():
+        raise DataError(f"{base} is not a folder. Give the folder that holds the images.")
+    if labels is not None:
+        return _from_csv(base, Path(labels), separator)
+    names = list_images(base)
+    tops = [PurePosixPath(name).parts[0] if "/" in name else "" for name in names]
+    if "" in tops:
+        raise DataError(
+            f"{base / names[tops.index('')]} lies in no sub-folder, so it has no label. "
+            "Put every image into the sub-folder of its class, or give labels= a CSV file."
+        )
+    classes = sorted(set(tops))
+    index = {name: i for i, name in enumerate(classes)}
+    return Labelled(FileImages(base, names), np.array([index[top] for top in tops], np.int64), tuple(classes))
+
+
+def list_images(base: Path) -> list[str]:
+    """The image files below a folder, in order of their path; links to folders are not followed."""
+    found = []
+    for at, folders, files in os.walk(base):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in files:
+            if Path(name).suffix.lower() in SUFFIXES and not name.startswith("."):
+                found.append(Path(at, name).relative_to(base).as_posix())
+    if not found:
+        raise DataError(f"no image found below {base}. Known endings: {', '.join(sorted(SUFFIXES))}.")
+    return sorted(found)
+
+
+def _from_csv(base: Path, table: Path, separator: str) -> Labelled:
+    names, lots = _read_csv(base, table, separator)
+    classes = sorted({label for lot in lots for label in lot})
+    if not classes:
+        raise DataError(f"{table} gives no label to any image. Fill its second column.")
+    index = {name: i for i, name in enumerate(classes)}
+    labels: NDArray[np.int64] | NDArray[np.bool_]
+    if all(len(lot) == 1 for lot in lots):
+        labels = np.array([index[lot[0]] for lot in lots], np.int64)
+    else:
+        labels = np.zeros((len(lots), len(classes)), np.bool_)
+        for row, lot in enumerate(lots):
+            labels[row, [index[label] for label in lot]] = True
+    return Labelled(FileImages(base, names), labels, tuple(classes))
+
+
+def _read_csv(base: Path, table: Path, separator: str) -> tuple[list[str], list[list[str]]]:
+    names: list[str] = []
+    lots: list[list[str]] = []
+    try:
+        with table.open(newline="", encoding="utf-8-sig") as file:
+            rows = csv.reader(file)
+            header = [cell.strip().lower() for cell in next(rows, [])]
+            if header[:2] not in (["file", "labels"], ["file", "label"]):
+                raise DataError(f"{table} must begin with the line `file,labels`. Got {','.join(header)!r}.")
+            for row in rows:
+                if row:
+                    names.append(_inside(base, row[0].strip(), f"{table}, line {rows.line_num}"))
+                    lots.append([part.strip() for part in ",".join(row[1:]).split(separator) if part.strip()])
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{table} cannot be read as a CSV file in UTF-8 ({error}).") from error
+    if not names:
+        raise DataError(f"{table} lists no image.")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"{table} lists {twice} twice. Give all labels of an image in one line.")
+    return names, lots
+
+
+def _inside(base: Path, name: str, where: str) -> str:
+    path = PurePosixPath(name.replace("\\", "/"))
+    if not name or path.is_absolute() or ".." in path.parts:
+        raise DataError(f"{where}: {name!r} is not a path below {base}.")
+    if not (base / path).is_file():
+        raise DataError(f"{where}: {base / path} does not exist.")
+    return str(path)
+
+
+def _draw_queries(pool: Labelled, share: float, rng: np.random.Generator) -> Int:
+    if pool.multi_label:
+        return np.sort(rng.permutation(len(pool))[: max(1, round(share * len(pool)))]).astype(np.int64)
+    drawn = [np.zeros(0, np.int64)]
+    for label in range(len(pool.label_names)):
+        members = np.flatnonzero(pool.labels == label)
+        if len(members) > 1:
+            drawn.append(rng.permutation(members)[: max(1, round(share * len(members)))])
+    return np.sort(np.concatenate(drawn))

@@ -1,0 +1,170 @@
+"""evaluate: every metric at every code length, from one encoding of a split by one model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bitscale import metrics as m
+from bitscale.codes import check_bits
+from bitscale.data.splits import Split
+from bitscale.errors import InputError
+from bitscale.evaluation.encoding import Encoded, Progress, encode_split
+from bitscale.evaluation.rankings import RankingWriter
+from bitscale.evaluation.report import Length, Report, Score, Seconds
+from bitscale.evaluation.search import Values, radius_of, score_blocks, search_seconds
+from bitscale.hashers.base import Hasher
+from bitscale.index.exact import ExactIndex
+from bitscale.version import __version__
+
+RANKINGS = ("weighted", "plain", "relaxed")
+
+
+def default_metrics(split: Split) -> tuple[str, ...]:
+    """The paper's metrics, and the bounds ties leave; MAP within the first hits where the protocol says so."""
+    at = "" if split.top is None else f"@{split.top}"
+    maps = (f"map{at}", f"map-ordered{at}", f"map-best{at}", f"map-worst{at}")
+    return (*maps, "precision@500", "ham2", "ham2-empty")
+
+
+def evaluate(
+    hasher: Hasher,
+    split: Split,
+    *,
+    bits: Sequence[int] | int | None = None,
+    metrics: Sequence[str] | str | None = None,
+    ranking: str = "weighted",
+    seed: int = 0,
+    keep_rankings: str | Path | None = None,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Search the split's queries in its database with a fitted hasher, and measure.
+
+    bits           code lengths; shorter ones than the model's are its first bits. Default: the model's own
+    metrics        names, see `bitscale.metrics.named`. Default: `default_metrics(split)`
+    ranking        "weighted" by bit weights, "plain" by how many bits differ, or "relaxed": real-valued queries
+                   against binary items, weighted. Where all bits weigh the same, "weighted" is reported as "plain"
+    seed           of the one shuffle that order-based metrics break ties by
+    keep_rankings  a folder to keep raw rankings in, so that `rescore` gives new metrics without a new run
+    threads        for ranking; default all cores
+    progress       called with (what, done, total)
+    """
+    lengths = [bits] if isinstance(bits, int | np.integer) else list(bits if bits is not None else [hasher.n_bits])
+    names = [metrics] if isinstance(metrics, str) else list(metrics if metrics is not None else default_metrics(split))
+    check_request(hasher, lengths, names, ranking, keep_rankings)
+    writer = None if keep_rankings is None else RankingWriter(Path(keep_rankings))
+    encoded = encode_split(hasher, split, relaxed=ranking == "relaxed", progress=progress)
+    named = "plain" if ranking == "weighted" and not np.ptp(encoded.database.bit_weights) else ranking
+    index = ExactIndex(encoded.database)
+    scores: list[Score] = []
+    rows: list[Length] = []
+    for used in lengths:
+        values = _values(encoded, split, used, names, ranking, seed, threads, progress, writer)
+        searching = search_seconds(index, encoded.queries, used, ranking)
+        scores += make_scores(values, names, _facts(hasher, split, used, named, seed))
+        rows.append(_length(hasher, encoded, used, searching))
+    report = Report(tuple(scores), tuple(rows), len(split.query), len(split.database), __version__)
+    if writer:
+        writer.finish(report)
+    return report
+
+
+def _values(
+    encoded: Encoded,
+    split: Split,
+    bits: int,
+    names: list[str],
+    ranking: str,
+    seed: int,
+    threads: int | None,
+    progress: Progress | None,
+    writer: RankingWriter | None,
+) -> Values:
+    """One value a query of each metric at one length; rankings go to the writer on the way."""
+    parts = []
+    how: dict[str, Any] = {"ranking": ranking, "seed": seed, "threads": threads, "progress": progress}
+    for block in score_blocks(encoded, split, bits=bits, names=names, keep=writer is not None, **how):
+        parts.append(block.values)
+        if writer:
+            writer.add(block)
+    if writer:
+        writer.end_length(bits)
+    return {name: np.concatenate([part[name] for part in parts]) for name in names}
+
+
+def make_scores(values: Values, names: Sequence[str], facts: dict[str, Any]) -> list[Score]:
+    """Means over queries, each with the facts beside it."""
+    found = []
+    for name in names:
+        mean = m.mean(values[name])
+        rule = tie_rule(name, facts["tie_seed"])
+        found.append(Score(name, mean.value, ties=rule, n_queries=mean.n_queries, n_excluded=mean.n_excluded, **facts))
+    return found
+
+
+def tie_rule(name: str, seed: int) -> str:
+    """What a metric does about items at one distance."""
+    stem = name.partition("@")[0]
+    if radius_of(name) is not None:
+        return "plain Hamming, ties do not matter"
+    if stem.startswith("map-ordered"):
+        return f"one order, by (distance, id after a shuffle with seed {seed})"
+    rules = {"map-best": "the best order of ties", "map-worst": "the worst order of ties"}
+    return rules.get(stem, "expected over all orders of ties")
+
+
+def _facts(hasher: Hasher, split: Split, bits: int, ranking: str, seed: int) -> dict[str, Any]:
+    return {
+        "bits": int(bits),
+        "code": code_name(bits, hasher.n_bits),
+        "ranking": ranking,
+        "dataset": split.name,
+        "protocol": split.protocol,
+        "method": hasher.name,
+        "features": hasher.features,
+        "hasher_seed": hasher.seed,
+        "split_seed": int(split.seed),
+        "tie_seed": int(seed),
+    }
+
+
+def code_name(bits: int, n_bits: int) -> str:
+    """Whether codes of this length are a model's own, or the first bits of longer ones."""
+    return f"trained at {n_bits}" if bits == n_bits else f"truncated from {n_bits}"
+
+
+def _length(hasher: Hasher, encoded: Encoded, bits: int, searching: float) -> Length:
+    health = m.code_health(encoded.database.truncate(bits))
+    return Length(
+        bits=int(bits),
+        code=code_name(bits, hasher.n_bits),
+        model=encoded.database.model,
+        settings=asdict(hasher.settings),
+        seconds=Seconds(encoded.feature_seconds, encoded.hash_seconds, searching),
+        constant_bits=health.constant_bits,
+        mean_correlation=health.mean_correlation,
+        distinct_codes=health.distinct_codes,
+        largest_collision=health.largest_collision,
+    )
+
+
+def check_request(
+    hasher: Hasher, lengths: list[int], names: list[str], ranking: str, keep_rankings: str | Path | None = None
+) -> None:
+    """Refuse what `evaluate` cannot do, before any image is read; the hasher need not be fitted yet."""
+    if not lengths or len(set(lengths)) < len(lengths):
+        raise InputError(f"bits must name at least one code length, each once. Got {lengths}.")
+    for used in lengths:
+        check_bits(used, hasher.n_bits, "this hasher makes")
+    if not names or len(set(names)) < len(names):
+        raise InputError(f"metrics must name at least one metric, each once. Got {names}.")
+    m.check_names(names)
+    if ranking not in RANKINGS:
+        raise InputError(f"ranking must be one of {', '.join(RANKINGS)}. Got {ranking!r}.")
+    if keep_rankings is not None and Path(keep_rankings).is_dir() and any(Path(keep_rankings).iterdir()):
+        raise InputError(f"rankings are kept in a folder of their own. {keep_rankings} is not empty; choose another.")

@@ -1,0 +1,162 @@
+"""Rank every query of an encoded split, a block at a time on some threads, and score each block.
+
+Distances are integers (`scan.integer_blocks`), exact and quick to sort; nothing of size queries x items is held.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitscale import metrics
+from bitscale.codes import Codes, Relaxed
+from bitscale.data.splits import Split, relevance
+from bitscale.evaluation.encoding import Encoded, Progress
+from bitscale.hamming import CostTerms, cost_terms, count_terms
+from bitscale.index.exact import ExactIndex
+from bitscale.metrics import Balls, Ranking
+from bitscale.scan import integer_blocks
+
+BLOCK_CELLS = 500_000  # distances of a block: small enough that sorting stays in the cache
+LEAST_ROWS, MOST_CELLS = 8, 4_000_000  # with many items, larger blocks spare passes over all of them
+TIMED_QUERIES, TIMED_K = 50, 100
+
+Int = NDArray[np.int64]
+Values = dict[str, NDArray[np.float64]]  # metric -> one value a query
+Block = tuple[Int, NDArray[np.int32], NDArray[np.int32]]  # query rows, distances to rank by, plain counts
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A block of queries: its metrics and, where they are kept, its rankings and counts by plain distance."""
+
+    rows: Int
+    values: Values
+    ranking: Ranking | None = None
+    items: NDArray[np.uint32] | None = None  # (m, bits + 1)  items at each plain distance
+    relevant: NDArray[np.uint32] | None = None  # (m, bits + 1)  relevant ones among them
+
+
+def score_blocks(
+    encoded: Encoded,
+    split: Split,
+    *,
+    bits: int,
+    names: Sequence[str],
+    ranking: str,
+    seed: int,
+    keep: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Scored]:
+    """Every query at one code length, in order, block by block."""
+    relevant = relevance(split.query.labels, split.database.labels)
+
+    def one(block: Block) -> Scored:
+        rows, distances, plain = block
+        hits = relevant(rows)  # (m, n_items)
+        away = [split.left_out(int(i)) for i in rows] if split.left_out else None
+        ranked = metrics.rank(distances, hits, left_out=away, seed=seed)
+        values = score(names, ranked, lambda radius: metrics.balls(plain, hits, left_out=away, radius=radius))
+        if not keep:
+            return Scored(rows, values)
+        return Scored(rows, values, ranked, *plain_counts(plain, hits, away, bits))
+
+    done = 0
+    for scored in ahead(one, distance_blocks(encoded, bits, ranking), threads or os.cpu_count() or 1):
+        done += len(scored.rows)
+        if progress:
+            progress(f"search with {bits} bits", done, len(split.query))
+        yield scored
+
+
+def distance_blocks(encoded: Encoded, bits: int, ranking: str) -> Iterator[Block]:
+    """Where distances come from: integers in the order of the ranking asked for, and plain Hamming beside them."""
+    terms, counts = ranking_terms(encoded.queries, bits, ranking), count_terms(encoded.queries, bits)
+    cells = min(max(BLOCK_CELLS, LEAST_ROWS * len(encoded.database)), MOST_CELLS)
+    plain = integer_blocks(counts, encoded.database, cells)
+    if terms is None:  # all bits weigh the same: the counts rank as well, and their keys are shorter
+        yield from ((rows, block, block) for rows, block in plain)
+        return
+    weighted = integer_blocks(terms, encoded.database, cells)
+    for (rows, block), (_, beside) in zip(weighted, plain, strict=True):
+        yield rows, block, beside
+
+
+def ranking_terms(queries: Codes | Relaxed, bits: int, ranking: str) -> CostTerms | None:
+    """The costs to rank by; None where plain counts give the same order."""
+    uniform = np.ptp(queries.bit_weights[:bits]) == 0
+    if ranking == "plain" or (isinstance(queries, Codes) and uniform):
+        return None
+    return cost_terms(queries, bits)
+
+
+def score(names: Iterable[str], ranked: Ranking, balls: Callable[[int], Balls]) -> Values:
+    """Every metric of a block; `balls` gives the block's Hamming balls of a radius when one is asked for."""
+    by_radius: dict[int | None, list[str]] = {}
+    for name in names:
+        by_radius.setdefault(radius_of(name), []).append(name)
+    values: Values = {}
+    for radius, lot in by_radius.items():
+        values |= metrics.score(lot, ranked, None if radius is None else balls(radius))
+    return values
+
+
+def radius_of(name: str) -> int | None:
+    """The radius of a metric on Hamming balls (2 for ham2 and ham2-empty), None for any other."""
+    match = re.fullmatch(r"ham(\d+)(-empty)?", name)
+    return int(match[1]) if match else None
+
+
+def plain_counts(
+    plain: NDArray[np.int32], hits: NDArray[np.bool_], away: list[Int] | None, bits: int
+) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Items, and relevant items, at each plain distance of a block: (m, bits + 1) each."""
+    m, width = len(plain), bits + 2  # one place more, for what is left out
+    places = plain + np.arange(m)[:, None] * width
+    for i, rows in enumerate(away or ()):
+        places[i, rows] = i * width + bits + 1
+    items, relevant = (
+        np.bincount(lot, minlength=m * width).reshape(m, width)[:, :-1].astype(np.uint32)
+        for lot in (places.ravel(), places[hits])
+    )
+    return items, relevant
+
+
+def ahead(work: Callable[[Block], Scored], blocks: Iterator[Block], threads: int) -> Iterator[Scored]:
+    """`work` on every block, in order, on some threads; only a few blocks are in memory at a time."""
+    if threads < 2:
+        yield from map(work, blocks)
+        return
+    waiting: deque[Future[Scored]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for block in blocks:
+                waiting.append(pool.submit(work, block))
+                if len(waiting) > 2 * threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def search_seconds(index: ExactIndex, queries: Codes | Relaxed, bits: int, ranking: str) -> float:
+    """The S of the paper's F + H + S: mean seconds of a lone search for the 100 nearest, on one thread."""
+    lot = queries[: min(TIMED_QUERIES, len(queries))]
+    weights = np.ones(queries.n_bits) if ranking == "plain" else None
+    k = min(TIMED_K, len(index))
+    index.search(lot[:1], k, bits=bits, weights=weights)  # the planner measures once
+    start = time.perf_counter()
+    for i in range(len(lot)):
+        index.search(lot[i], k, bits=bits, weights=weights)
+    return (time.perf_counter() - start) / len(lot)

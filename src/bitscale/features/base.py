@@ -1,0 +1,101 @@
+"""What a feature extractor promises: images in, float32 (n, d) out, a batch at a time, cached where asked."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitscale.data.images import Pixels, as_images, read
+from bitscale.data.splits import Images
+from bitscale.errors import InputError
+
+Float32 = NDArray[np.float32]
+Progress = Callable[[int, int], None]  # images done, images in all
+AnyImages = Images | Sequence[Pixels] | Pixels
+
+
+class Features(ABC):
+    """An extractor. `dim` is None where it depends on the images (pixels at their own size)."""
+
+    name: str
+    dim: int | None
+    batch_size: int = 64
+    cache: Path | None = None  # where results are kept, None for nowhere
+    cacheable: bool = True
+
+    @property
+    @abstractmethod
+    def settings(self) -> str:
+        """All that changes the result besides the name; a part of the cache's key."""
+
+    @abstractmethod
+    def compute(self, prepared: Any) -> Float32:
+        """The features of one prepared batch: (m, d)."""
+
+    def prepare(self, batch: Pixels | list[Pixels]) -> Any:
+        """What can be done ahead, in another thread, while the batch before is computed."""
+        return batch
+
+    def extract(self, images: AnyImages, progress: Progress | None = None) -> Float32:
+        """The features of all images: float32 (n, d); mapped from the cache where there is one."""
+        lazy = as_images(images)
+        if self.cache is not None and self.cacheable and len(lazy):
+            from bitscale.features.cache import cached_extract
+
+            return cached_extract(self, lazy, self.cache, progress)
+        found: Float32 | None = None
+        for start, block in self.blocks(lazy):
+            if found is None:
+                found = np.empty((len(lazy), block.shape[1]), np.float32)
+            found[start : start + len(block)] = block
+            if progress:
+                progress(start + len(block), len(lazy))
+        return np.zeros((0, self.dim or 0), np.float32) if found is None else found
+
+    def blocks(self, images: Images, start: int = 0) -> Iterator[tuple[int, Float32]]:
+        """Pairs of (first row, features of some rows), from `start` on; the next batch is read ahead."""
+        with ThreadPoolExecutor(1) as reader:
+            starts = range(start, len(images), self.batch_size)
+            ahead: Future[Any] | None = None
+            for at in starts:
+                ready = ahead or reader.submit(self._read, images, at)
+                after = at + self.batch_size
+                ahead = reader.submit(self._read, images, after) if after < len(images) else None
+                yield at, self.compute(ready.result())
+
+    def _read(self, images: Images, start: int) -> Any:
+        return self.prepare(read(images, np.arange(start, min(start + self.batch_size, len(images)))))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.settings})"
+
+
+class Given(Features):
+    """No extraction: the user's own vectors stand in the place of images (`features="none"`)."""
+
+    name = "none"
+    dim = None
+    cacheable = False
+    settings = ""
+
+    def extract(self, images: Any, progress: Progress | None = None) -> Float32:
+        """The vectors themselves, checked: (n, d), finite, as float32."""
+        vectors = np.asarray(images)
+        if vectors.ndim != 2 or vectors.dtype.kind != "f":
+            raise InputError(
+                'with features="none" give your own vectors as a float32 array of shape (n, d). '
+                f"Got {vectors.dtype} of shape {vectors.shape}; for images choose other features."
+            )
+        if not np.isfinite(vectors).all():
+            raise InputError("the vectors hold NaN or infinity. Clean them before hashing.")
+        return np.ascontiguousarray(vectors, np.float32)
+
+    def compute(self, prepared: Any) -> Float32:
+        """As `extract`."""
+        return self.extract(prepared)

@@ -1,0 +1,193 @@
+"""Hasher: what every method shares, `fit` on labelled images, `encode` to codes, features included.
+
+A method adds three things: `Settings` (a frozen dataclass, each default written once), `_learn` (features and
+labels to arrays) and `_project` (features to one real value a bit, whose sign is the bit). Bits of the
+classical methods all weigh 1: none of them learns how much a bit counts, so a shorter code is just its
+first bits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitscale.codes import MAX_BITS, Codes, Relaxed
+from bitscale.data.splits import Labelled, Labels
+from bitscale.errors import InputError, NotFitted
+
+if TYPE_CHECKING:
+    from bitscale.features import Features
+
+Float32 = NDArray[np.float32]
+Arrays = dict[str, Float32]
+
+ENCODE_ROWS = 65_536  # images encoded at a time, so that features of a large set are never all in memory
+SPREAD_ROWS = 10_000  # training items that the scale of the relaxed values is measured on
+
+
+class Hasher(ABC):
+    """Learns codes of `n_bits` bits from the images given to `fit`, and from nothing else."""
+
+    name: ClassVar[str]
+    Settings: ClassVar[type[Any]]
+    shapes: ClassVar[Mapping[str, tuple[str, ...]]]  # the learned arrays: q bits, d features, 1, or free
+
+    def __init__(self, n_bits: int, *, features: str = "pixels", seed: int = 0, settings: Any = None) -> None:
+        if isinstance(n_bits, bool) or not isinstance(n_bits, int | np.integer) or not 1 <= n_bits <= MAX_BITS:
+            raise InputError(f"n_bits must be a whole number between 1 and {MAX_BITS}. Got {n_bits!r}.")
+        self.n_bits, self.features, self.seed = int(n_bits), features, int(seed)
+        self.settings = self.Settings() if settings is None else settings
+        self._arrays: Arrays | None = None
+        self._fingerprint: str | None = None
+
+    def fit(self, train: Labelled) -> Self:
+        """Learn from a training part; returns itself."""
+        x = self._extract(train.images)  # (n, d)
+        if len(x) < 2:
+            raise InputError(f"a hasher learns from at least two images. Got {len(x)}.")
+        labels = np.asarray(train.labels)
+        if len(labels) != len(x):
+            raise InputError(f"every training image needs its label. Got {len(x)} images, {len(labels)} labels.")
+        arrays = self._learn(x, labels, np.random.default_rng(self.seed))
+        arrays = {name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items()}
+        spread = np.sqrt(np.mean(self._project(x[:SPREAD_ROWS], arrays).astype(np.float64) ** 2, axis=0))  # (q,)
+        return self.adopt(arrays | {"spread": np.maximum(spread, 1e-12).astype(np.float32)})
+
+    def adopt(self, arrays: Arrays) -> Self:
+        """Take learned arrays from elsewhere (a file, another library), checked as strictly as a file's."""
+        sizes = {"q": self.n_bits, "1": 1}
+        expected = {**self.shapes, "spread": ("q",)}
+        if arrays.keys() != expected.keys():
+            raise InputError(f"{self.name} is made of {sorted(expected)}. Got {sorted(arrays)}.")
+        for name, shape in expected.items():
+            array = arrays[name]
+            good = array.dtype == np.float32 and array.ndim == len(shape)
+            good = good and all(sizes.setdefault(size, n) == n for size, n in zip(shape, array.shape, strict=True))
+            if not good or not np.isfinite(array).all():
+                wanted = tuple(sizes.get(size, size) for size in shape)
+                raise InputError(
+                    f"{name} of {self.name} must be finite float32 of shape {wanted}. "
+                    f"Got {array.dtype} of shape {array.shape}."
+                )
+        self._arrays = dict(arrays)
+        self._fingerprint = _digest(self)
+        return self
+
+    def encode(self, images: Any) -> Codes:
+        """The codes of images (or of float32 (n, d) with `features="none"`); every bit weighs 1."""
+        bits = [np.packbits(values >= 0, axis=1) for values in self._values(images)]
+        n_bytes = (self.n_bits + 7) // 8
+        packed = np.concatenate(bits) if bits else np.zeros((0, n_bytes), np.uint8)
+        return Codes.from_packed(packed, n_bits=self.n_bits, model=self.fingerprint)
+
+    def relax(self, images: Any) -> Relaxed:
+        """The codes before the sign: tanh of each projection over its spread in training, in [-1, 1]."""
+        spread = self.arrays["spread"]
+        blocks = [np.tanh(values / spread) for values in self._values(images)]
+        values = np.concatenate(blocks) if blocks else np.zeros((0, self.n_bits))
+        return Relaxed(values, model=self.fingerprint)
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted hasher to one file: safetensors, with JSON metadata in its header."""
+        from bitscale.hashers.files import write
+
+        write(self, Path(path))
+
+    @property
+    def arrays(self) -> Arrays:
+        """What was learned, by name."""
+        if self._arrays is None:
+            raise NotFitted(f"this {self.name} hasher has learned nothing yet. Call fit(train) first.")
+        return self._arrays
+
+    @property
+    def fingerprint(self) -> str:
+        """Identifies the fitted model; codes carry it, so that codes of two models never meet."""
+        if self._fingerprint is None:
+            raise NotFitted(f"this {self.name} hasher has learned nothing yet. Call fit(train) first.")
+        return self._fingerprint
+
+    def __repr__(self) -> str:
+        state = "not fitted" if self._arrays is None else f"model={self.fingerprint!r}"
+        return f"{type(self).__name__}({self.n_bits} bits, features={self.features!r}, {state})"
+
+    @abstractmethod
+    def _learn(self, x: Float32, labels: Labels, rng: np.random.Generator) -> Arrays:
+        """The arrays named in `shapes`, from features (n, d) and labels."""
+
+    @abstractmethod
+    def _project(self, x: Float32, arrays: Arrays) -> Float32:
+        """One real value a bit, (n, q), for features (n, d)."""
+
+    def _values(self, images: Any) -> list[Float32]:
+        """The projections of all images, block by block."""
+        arrays = self.arrays
+        blocks = []
+        for start in range(0, len(images), ENCODE_ROWS):
+            x = self._extract(_rows(images, start, min(start + ENCODE_ROWS, len(images))))
+            dim = self._dim(arrays)
+            if x.shape[1] != dim:
+                raise InputError(
+                    f"this hasher was fitted on {dim} features an image. Got {x.shape[1]}; "
+                    "use images of the size it was fitted on."
+                )
+            blocks.append(self._project(x, arrays))
+        return blocks
+
+    def _dim(self, arrays: Arrays) -> int:
+        for name, shape in self.shapes.items():
+            if "d" in shape:
+                return int(arrays[name].shape[shape.index("d")])
+        raise InputError(f"{self.name} names no array with d features in its shapes.")
+
+    @cached_property
+    def extractor(self) -> Features:
+        """What turns images into features; give it a `cache` folder to keep them between runs."""
+        from bitscale.features import make_features
+
+        return make_features(self.features)
+
+    def _extract(self, images: Any) -> Float32:
+        x = self.extractor.extract(images)  # (n, d)
+        if not np.isfinite(x).all():
+            raise InputError("features must be finite numbers. Remove or repair rows with NaN or infinity.")
+        return np.ascontiguousarray(x, np.float32)
+
+
+def make_settings(kind: type[Hasher], given: Mapping[str, Any]) -> Any:
+    """`kind.Settings` from keyword arguments, or say which settings there are."""
+    hints = get_type_hints(kind.Settings)
+    known = {field.name: field.default for field in fields(kind.Settings)}
+    for name, value in given.items():
+        if name not in known:
+            there = ", ".join(f"{field}={default!r}" for field, default in known.items()) or "none"
+            raise InputError(f"{kind.name} has no setting {name!r}. Its settings: {there}.")
+        wanted = hints[name]
+        if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+            continue
+        if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
+            raise InputError(f"{name} of {kind.name} must be {getattr(wanted, '__name__', wanted)}. Got {value!r}.")
+    return kind.Settings(**given)
+
+
+def _rows(images: Any, start: int, stop: int) -> Any:
+    if start == 0 and stop == len(images):
+        return images
+    return images.take(np.arange(start, stop)) if hasattr(images, "fingerprint") else images[start:stop]
+
+
+def _digest(hasher: Hasher) -> str:
+    identity = [hasher.name, hasher.n_bits, hasher.features, asdict(hasher.settings)]
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode())
+    for name, array in sorted(hasher.arrays.items()):
+        digest.update(f"{name}{array.shape}".encode() + array.tobytes())
+    return digest.hexdigest()[:32]

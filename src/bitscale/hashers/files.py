@@ -1,0 +1,91 @@
+"""Hasher files: one safetensors file, JSON metadata in its header, read without running anything it holds."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+
+from bitscale.errors import BitscaleError, CorruptFile, FileError, InputError, NewerFormat
+from bitscale.hashers.base import Arrays, Hasher
+from bitscale.version import __version__
+
+FORMAT = 1
+KEY = "bitscale"
+
+
+def write(hasher: Hasher, path: Path) -> None:
+    """Write a fitted hasher; the file appears whole or not at all."""
+    about = {
+        "format": FORMAT,
+        "kind": "hasher",
+        "name": hasher.name,
+        "n_bits": hasher.n_bits,
+        "features": hasher.features,
+        "seed": hasher.seed,
+        "settings": asdict(hasher.settings),
+        "fingerprint": hasher.fingerprint,
+        "written_by": __version__,
+    }
+    payload = to_bytes(hasher.arrays, metadata={KEY: json.dumps(about, sort_keys=True)})
+    try:
+        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".partial")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(payload)
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(partial, 0o644)
+            os.replace(partial, path)
+        except BaseException:
+            os.unlink(partial)
+            raise
+    except OSError as error:
+        raise FileError(f"{path} cannot be written: {error.strerror}. Choose a folder that exists.") from error
+
+
+def read(path: Path) -> tuple[dict[str, Any], Arrays]:
+    """The metadata and arrays of a hasher file; what they must be is checked by `load_hasher`."""
+    if not path.is_file():
+        raise FileError(f"there is no hasher file {path}. Write one with hasher.save(path).")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = (file.metadata() or {}).get(KEY)
+            about = json.loads(header) if header else None
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a dict
+    except (SafetensorError, ValueError, TypeError, RecursionError) as error:
+        raise CorruptFile(f"{path} is damaged or is no hasher file ({error}). Save the hasher again.") from error
+    if not isinstance(about, dict) or about.get("kind") != "hasher" or type(about.get("format")) is not int:
+        raise CorruptFile(f"{path} is a safetensors file, but not a hasher of bitscale.")
+    if about["format"] > FORMAT:
+        raise NewerFormat(
+            f"{path} has format {about['format']}; this bitscale reads up to {FORMAT}. Install a newer one."
+        )
+    return about, arrays
+
+
+def restore(kind: type[Hasher], about: dict[str, Any], arrays: Arrays, path: Path) -> Hasher:
+    """The hasher that a file describes, if all of it holds together."""
+    from bitscale.hashers.base import make_settings
+
+    try:
+        if not isinstance(about["features"], str) or type(about["seed"]) is not int:
+            raise InputError("features must be a name and seed a whole number.")
+        if not isinstance(about["settings"], dict):
+            raise InputError("settings must be a table.")
+        settings = make_settings(kind, about["settings"])
+        hasher = kind(about["n_bits"], features=about["features"], seed=about["seed"], settings=settings)
+        hasher.adopt(arrays)
+    except KeyError as error:
+        raise CorruptFile(f"{path} lacks {error} in its metadata. Save the hasher again.") from error
+    except BitscaleError as error:
+        raise CorruptFile(f"{path} is not a sound hasher file: {error}") from error
+    if hasher.fingerprint != about.get("fingerprint"):
+        raise CorruptFile(f"{path} was changed after it was written (its fingerprint differs). Save it again.")
+    return hasher

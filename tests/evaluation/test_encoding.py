@@ -1,0 +1,39 @@
+import numpy as np
+
+from bitscale import evaluate, make_hasher
+from bitscale.evaluation.encoding import encode_split
+
+
+def test_times_are_split_and_per_query(fitted, sample):
+    seconds = evaluate(fitted, sample, metrics="map").lengths[0].seconds
+    assert min(seconds.feature, seconds.hash, seconds.search) > 0
+    assert seconds.total == seconds.feature + seconds.hash + seconds.search < 0.1
+
+
+def test_the_hasher_is_not_changed(fitted, small):
+    before = fitted.extractor
+    encode_split(fitted, small, relaxed=False)
+    assert fitted.extractor is before
+
+
+def test_cached_features_are_timed_without_the_cache(sample, tmp_path):
+    part = sample.train.take(np.arange(100))
+    hasher = make_hasher("lsh", n_bits=8, features="gist")
+    hasher.extractor.cache = tmp_path
+    hasher.fit(part)
+    one, two = (encode_split(hasher, sample_of(sample), relaxed=False) for _ in range(2))
+    assert one.queries == two.queries
+    assert two.feature_seconds > 1e-4  # GIST takes milliseconds, its cache microseconds
+    assert hasher.extractor.cache == tmp_path
+
+
+def sample_of(sample):
+    from bitscale.data import LeftOut, Split
+
+    query = sample.query.take(np.arange(50))
+    return Split("few", "P0", sample.train, query, query, LeftOut.itself(50))
+
+
+def test_relaxed_queries_search_binary_items(fitted, sample):
+    encoded = encode_split(fitted, sample, relaxed=True)
+    assert encoded.queries.codes() == encoded.database == fitted.encode(sample.query.images)
