@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,7 +32,9 @@ def check_weights(bit_weights: ArrayLike, n_bits: int | None = None) -> Float:
         )
     if not weights.any():
         raise InputError("bit_weights are all zero, so every distance would be 0. Give at least one bit weight.")
-    if not np.isfinite(weights.sum()):
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not np.isfinite(total):
         raise InputError("bit_weights sum to infinity. Scale them down: only their ratios matter for ranking.")
     return weights
 
@@ -60,7 +62,8 @@ class Codes:
         model: str | None = None,
         order: NDArray[np.int64] | None = None,
     ) -> None:
-        self.packed, self.bit_weights, self.n_bits = packed, bit_weights, bit_weights.size
+        self.packed = np.ascontiguousarray(packed, np.uint8)
+        self.bit_weights, self.n_bits = bit_weights, bit_weights.size
         self.model, self.order = model, order
 
     @classmethod
@@ -100,7 +103,7 @@ class Codes:
                 "Clear them, or check n_bits."
             )
         if (np.diff(weights) <= 0).all():
-            return cls(np.ascontiguousarray(rows), weights, model)
+            return cls(rows, weights, model)
         if not sort:
             raise InputError(
                 "bit_weights must not increase: codes are stored heaviest bit first. "
@@ -135,7 +138,7 @@ class Codes:
         rows = self.packed[which : which + 1 or None] if isinstance(which, int) else self.packed[which]
         if isinstance(which, int) and not len(rows):
             raise IndexError(f"code {which} of {len(self)}")
-        return Codes(np.ascontiguousarray(rows), self.bit_weights, self.model, self.order)
+        return Codes(rows, self.bit_weights, self.model, self.order)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Codes):
@@ -174,9 +177,7 @@ class Relaxed:
         if array.ndim != 2 or not 1 <= array.shape[1] <= MAX_BITS:
             raise InputError(f"relaxed values must be a (n, q) array, 1 <= q <= {MAX_BITS}. Got shape {array.shape}.")
         if not (np.abs(array) <= 1).all():
-            raise InputError(
-                "relaxed values must lie in [-1, 1] and not be NaN. Pass them through tanh, or clip them."
-            )
+            raise InputError("relaxed values must lie in [-1, 1] and not be NaN. Pass them through tanh, or clip them.")
         self.values: Float = array
         self.n_bits: int = array.shape[1]
         self.bit_weights: Float = (
@@ -210,7 +211,15 @@ def check_bits(bits: int | None, n_bits: int, what: str = "these are") -> int:
     return int(bits)
 
 
-def same_space(a: Codes | Relaxed, b: Codes | Relaxed) -> bool:
+class Space(Protocol):
+    """Anything with bits that carry weights: codes, relaxed values, an index."""
+
+    n_bits: int
+    bit_weights: Float
+    model: str | None
+
+
+def same_space(a: Space, b: Space) -> bool:
     """Whether distances between the two mean anything: same model, or same weights where none is named."""
     if a.n_bits != b.n_bits:
         return False

@@ -57,7 +57,7 @@ def cost_terms(queries: Codes | Relaxed, bits: int | None = None, weights: Array
     rows = np.atleast_2d(np.asarray(queries.bit_weights if weights is None else weights, np.float64))
     if rows.ndim != 2 or rows.shape[1] != n_bits or len(rows) not in (1, n):
         raise InputError(
-            f"weights must be ({n_bits},), or ({n}, {n_bits}) for one set a query. Got shape {np.shape(weights)}."
+            f"weights must be ({n_bits},), or ({n}, {n_bits}) for one set a query. Got shape {rows.shape}."
         )
     snapped = [snap(row) for row in rows]
     costs = np.stack([integers for integers, _ in snapped])  # (1 or n, q)
@@ -71,7 +71,7 @@ def cost_terms(queries: Codes | Relaxed, bits: int | None = None, weights: Array
         costs = flips
     costs = np.ascontiguousarray(costs)
     costs[:, used:] = 0
-    return CostTerms(packed, costs, np.broadcast_to(unit, (len(costs),)), base)
+    return CostTerms(packed, costs, np.repeat(unit, len(costs)) if len(unit) == 1 else unit, base)
 
 
 def count_terms(queries: Codes | Relaxed, bits: int | None = None) -> CostTerms:

@@ -1,0 +1,70 @@
+"""The command line as a person or a script meets it."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import bitscale as bs
+
+
+def bitscale(*words, **env):
+    return subprocess.run(
+        [sys.executable, "-c", "from bitscale.cli import main; main()", *map(str, words)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_info_names_the_kernel():
+    out = bitscale("info", "--json")
+    facts = json.loads(out.stdout)
+    assert facts["bitscale"] == bs.__version__
+    assert facts["kernel"] in ("avx512", "avx2", "portable", "numpy")
+    assert out.stderr == ""
+    assert facts["kernel"] in bitscale("info").stdout
+
+
+def test_info_describes_an_index(tmp_path):
+    codes = bs.Codes.from_packed(np.arange(50, dtype=np.uint8)[:, None] % 10, model="toy")
+    bs.ExactIndex(codes).save(tmp_path / "x.bsi")
+    facts = json.loads(bitscale("info", tmp_path / "x.bsi", "--json").stdout)
+    assert (facts["items"], facts["distinct_codes"], facts["n_bits"], facts["model"]) == (50, 10, 8, "toy")
+
+
+def test_errors_are_one_line_with_a_cure(tmp_path):
+    (tmp_path / "x").write_bytes(b"rubbish")
+    for words, said in ((("info", tmp_path / "none"), "nothing at"), (("info", tmp_path / "x"), "no bitscale index")):
+        out = bitscale(*words)
+        assert out.returncode == 1
+        assert out.stdout == ""
+        assert out.stderr.count("\n") == 1
+        assert said in out.stderr
+
+
+def test_wrong_usage_exits_with_two():
+    assert bitscale("demo", "--items", "-3").returncode == 2
+    assert bitscale("nonsense").returncode == 2
+
+
+def test_the_demo_searches_and_checks_itself():
+    out = bitscale("demo", "--items", 20_000, "--json")
+    result = json.loads(out.stdout)
+    assert [row["bits"] for row in result["searches"]] == [64, 32, 16, 8]
+    assert all(row["same"] for row in result["searches"])
+    assert "same answer" in bitscale("demo", "--items", 1000).stdout
+
+
+def test_an_unknown_benchmark_lists_the_known():
+    assert "search" in bitscale("bench", "nonsense").stderr
+
+
+@pytest.mark.slow
+def test_the_search_benchmark_runs(tmp_path):
+    out = bitscale("bench", "search", "--scale", 0.003, "--rounds", 1, "--out", tmp_path / "search.json",
+                   "--only", "peers", "lookup", "bandwidth", "open", "memory")  # fmt: skip
+    assert out.returncode == 0, out.stderr
+    results = json.loads((tmp_path / "search.json").read_text())
+    assert {"peers", "lookup", "bandwidth", "open", "memory", "machine", "summary"} <= set(results)
+    assert (tmp_path / "search.png").stat().st_size > 10_000

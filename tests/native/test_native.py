@@ -1,0 +1,103 @@
+"""The kernels behind their boundary: which one runs, and that all lay out segments alike."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bitscale.errors import InputError
+from bitscale.native import choose, library
+from bitscale.native.layout import bitmap_of, flags_of
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_compiled_kernel_is_here():
+    assert library() is not None, "the kernel was not compiled: CI needs a C++ compiler"
+
+
+@pytest.mark.parametrize("n_bytes", [1, 3, 8, 9, 20, 128])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_both_kernels_sort_and_lay_out_alike(n_bytes, threads):
+    rng = np.random.default_rng(n_bytes)
+    codes = rng.integers(0, 256, (70_000 if n_bytes < 20 else 3000, n_bytes), dtype=np.uint8)
+    codes[:, : n_bytes // 2] &= 1  # long runs that share their first bytes
+    codes[1000:2000] = codes[5]
+    ours, plain = choose("portable"), choose("numpy")
+    (ordinals, offsets, distinct), (ordinals2, offsets2, distinct2) = (
+        ours.sort(codes, threads),
+        plain.sort(codes, threads),
+    )
+    assert np.array_equal(ordinals, ordinals2)
+    assert np.array_equal(offsets, offsets2)
+    assert np.array_equal(distinct, distinct2)
+    for first_bit, width in ((0, 7), (7, 1), (3, 5)) if n_bytes == 1 else ((0, 11), (5, 10), (8 * n_bytes - 13, 13)):
+        made, expected = (k.table(distinct, first_bit, width, threads) for k in (ours, plain))
+        for a, b in zip(made, expected, strict=True):
+            assert (a is None and b is None) or np.array_equal(a, b)
+
+
+def test_no_codes_no_trouble():
+    for name in ("portable", "numpy"):
+        kernel = choose(name)
+        ordinals, _, distinct = kernel.sort(np.empty((0, 4), np.uint8), 2)
+        assert len(ordinals) == len(distinct) == 0
+        assert kernel.table(distinct, 0, 3, 2)[0].tolist() == [0] * 9
+
+
+def test_bitmaps():
+    bitmap = bitmap_of(np.array([0, 63, 64, 99]), 100)
+    assert np.flatnonzero(flags_of(bitmap, 100)).tolist() == [0, 63, 64, 99]
+    assert flags_of(None, 3).all()
+
+
+def run(code, **env):
+    return subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **env}, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_kernel_can_be_chosen_by_name():
+    for name in ("numpy", "portable"):
+        assert (
+            run("from bitscale.native import kernel; print(kernel().name)", BITSCALE_KERNEL=name).stdout.strip() == name
+        )
+    assert "one of auto" in run("import bitscale.native as n; n.kernel()", BITSCALE_KERNEL="abacus").stderr
+    with pytest.raises(InputError, match="one of auto"):
+        choose("abacus")
+
+
+@pytest.mark.slow
+def test_the_install_works_without_a_compiler_and_says_so_once(tmp_path):
+    source = tmp_path / "source"
+    shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("*.so", "*.egg-info"))
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    env = {**os.environ, "CC": "no-such-compiler", "CXX": "no-such-compiler", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--target",
+        str(tmp_path / "site"),
+    ]
+    subprocess.run([*pip, str(source)], env=env, check=True)
+    code = (
+        "import logging, numpy as np, bitscale as bs, bitscale.native as n\n"
+        "for _ in range(2):\n"
+        "    c = bs.Codes.from_packed(np.arange(9, dtype=np.uint8)[:, None]); i = bs.ExactIndex(c)\n"
+        "print(n.library(), n.kernel().name, i.search(c[:1], 2).ids.tolist(), bs.__file__)"
+    )
+    out = run(code, PYTHONPATH=str(tmp_path / "site"))
+    assert out.stdout.startswith("None numpy [[0, 1]]")
+    assert str(tmp_path) in out.stdout
+    assert out.stderr.count("NumPy kernel") == 1
+    assert "C++ compiler" in out.stderr
