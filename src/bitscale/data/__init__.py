@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bitscale.data.cifar import CIFAR10, CIFAR20
-from bitscale.data.fetch import Fetched, Progress, fetch, free_space
+from bitscale.data.fetch import Fetched, Progress, fetch_source, free_space
 from bitscale.data.folder import load_folder, read_folder
 from bitscale.data.images import as_images, batches, read
 from bitscale.data.info import DatasetInfo, DatasetStatus
@@ -113,7 +113,7 @@ def fetch_dataset(name: str, root: str | Path | None = None, progress: Progress 
             f"{info.title} needs about {2 * info.download_bytes:,} bytes in {place}; {free:,} are free. "
             "Make room, or choose another root= (--root)."
         )
-    fetched = tuple(fetch(source, place, progress) for source in info.sources)
+    fetched = tuple(fetch_source(source, place, progress) for source in info.sources)
     after = _status(info, place)
     if not after.present:
         raise DataError(

@@ -52,7 +52,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Fetched:
-    """What `fetch` did for one source."""
+    """What `fetch_source` did for one source."""
 
     path: Path
     downloaded: int  # bytes over the network in this call
@@ -60,7 +60,7 @@ class Fetched:
     unpacked: tuple[Path, ...]
 
 
-def fetch(source: Source, root: Path, progress: Progress | None = None) -> Fetched:
+def fetch_source(source: Source, root: Path, progress: Progress | None = None) -> Fetched:
     """Download one source to its place under `root`, check it, and unpack it where it is an archive."""
     target = root / source.folder
     target.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ from bitscale.errors import DataError, InputError
 Pixels = NDArray[np.uint8]
 _HASH_CHUNK = 1 << 24  # bytes hashed at a time, so that a mapped file is not drawn into memory at once
 _FAULT = 1 << 16  # bytes the system maps around one that is touched
-_MAP_BUDGET = 1 << 25  # bytes read through one mapping before it is dropped, pages and all
+_MAP_BUDGET = 1 << 23  # bytes read through one mapping before it is dropped, pages and all
 
 
 class ArrayImages:
@@ -64,7 +64,7 @@ class ArrayImages:
 class MappedImages:
     """Images in a file of equal records: `skip` bytes of something else, then the pixels.
 
-    The file is mapped, and mapped anew after every 32 MB read: resident memory stays flat however
+    The file is mapped, and mapped anew after every 8 MB read: resident memory stays flat however
     large the file is. `shape` is that of one image as stored: (H, W), (H, W, C) or, `planar`, (C, H, W).
     """
 

@@ -81,7 +81,7 @@ def read_official(folder: Path) -> tuple[Images, Bool]:
     """The official layout: image files, and a list of picture numbers for each concept."""
     labels = np.zeros((N_PICTURES, len(CONCEPTS)), np.bool_)
     for column, name in enumerate(CONCEPTS):
-        path = folder / "annotations" / f"{name}.txt"
+        path = _annotations(folder) / f"{name}.txt"
         try:
             numbers = np.array(path.read_text().split(), np.int64)
         except ValueError as error:
@@ -98,14 +98,20 @@ def _is_packed(folder: Path) -> bool:
     return all((folder / name).is_file() for name in PACKED)
 
 
+def _annotations(folder: Path) -> Path:
+    """`annotations`, or the folder within that some ways of unpacking leave."""
+    nested = folder / "annotations" / "mirflickr25k_annotations_v080"
+    return nested if nested.is_dir() else folder / "annotations"
+
+
 def _missing(root: Path) -> tuple[str, ...]:
     folder = root / MIRFLICKR.folder
     if _is_packed(folder):
         return ()
     if any((folder / name).is_file() for name in PACKED):
         return tuple(name for name in PACKED if not (folder / name).is_file())
-    lists = tuple(f"annotations/{name}.txt" for name in CONCEPTS)
-    lacks = tuple(name for name in lists if not (folder / name).is_file())
+    lists = _annotations(folder)
+    lacks = tuple(f"annotations/{name}.txt" for name in CONCEPTS if not (lists / f"{name}.txt").is_file())
     there = {path.name for path in folder.glob("im*.jpg")}
     n_absent = sum(f"im{i}.jpg" not in there for i in range(1, N_PICTURES + 1))
     return (*lacks, *((f"im*.jpg ({N_PICTURES - n_absent:,} of {N_PICTURES:,})",) if n_absent else ()))

@@ -95,7 +95,10 @@ class CnnFeatures(Features):
 
     def prepare(self, batch: Pixels | list[Pixels]) -> Pixels:
         """The middle squares in colour: (m, size, size, 3) uint8."""
-        return np.stack([middle_square(image, self.size) for image in batch])
+        squares = np.empty((len(batch), self.size, self.size, 3), np.uint8)
+        for square, image in zip(squares, batch, strict=True):
+            square[...] = middle_square(image, self.size)  # grey goes into all three
+        return squares
 
     def compute(self, prepared: Pixels) -> Float32:
         """(m, size, size, 3) uint8 -> (m, dim)."""
@@ -103,12 +106,13 @@ class CnnFeatures(Features):
 
         if self.network is None:
             self.network = self.build().eval().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        mean, std = (
+            torch.tensor(values * self.size) * 255 for values in self.mean_std
+        )  # a row of pixels each
         with torch.inference_mode():
-            batch = (
-                torch.from_numpy(prepared).permute(0, 3, 1, 2).to(torch.float32)
-            )  # channels last in memory
-            mean, std = (torch.tensor(values).view(1, 3, 1, 1) * 255 for values in self.mean_std)
-            found: Float32 = self.network(batch.sub_(mean).div_(std)).numpy()
+            flat = torch.from_numpy(prepared).view(-1, self.size * 3).to(torch.float32)
+            batch = flat.sub_(mean).mul_(1 / std).view(prepared.shape).permute(0, 3, 1, 2)  # channels last
+            found: Float32 = self.network(batch).numpy()
         return found
 
     def build(self) -> nn.Module:
@@ -199,12 +203,15 @@ def read_weights(path: Path) -> dict[str, Any]:
 
 
 def middle_square(image: Pixels, size: int) -> Pixels:
-    """The middle square of an image, short side at `size`, in colour: (size, size, 3)."""
+    """The middle square of an image (H, W, C), its side brought to `size`: (size, size, C)."""
     from PIL import Image
 
     height, width = image.shape[:2]
     side = min(height, width)
-    left, top = (width - side) / 2, (height - side) / 2
-    picture = Image.fromarray(image[..., 0] if image.shape[2] == 1 else image)
-    box = (left, top, left + side, top + side)
-    return np.asarray(picture.resize((size, size), Image.Resampling.BILINEAR, box).convert("RGB"))
+    if height == width == size:
+        return image
+    top, left = (height - side) // 2, (width - side) // 2
+    middle = image[top : top + side, left : left + side]
+    picture = Image.fromarray(middle[..., 0] if image.shape[2] == 1 else middle)
+    pixels = np.asarray(picture.resize((size, size), Image.Resampling.BILINEAR))
+    return pixels[..., None] if pixels.ndim == 2 else pixels
