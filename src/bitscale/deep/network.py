@@ -22,8 +22,8 @@ class HashNetwork(nn.Module):
     Input is normalised here, with the mean and spread of the training images, so that a model file is complete.
     """
 
-    mean: Tensor
-    spread: Tensor
+    input_mean: Tensor
+    input_spread: Tensor
 
     def __init__(self, layers: Sequence[Layer], input_shape: tuple[int, ...], scale: Scale) -> None:
         super().__init__()
@@ -31,8 +31,8 @@ class HashNetwork(nn.Module):
         self.n_bits = layers[-1].shape[0]
         self.phi = nn.Sequential(*_modules([x for x in layers if x.kind not in ("tanh-like", "weights")], input_shape))
         per_channel = (input_shape[0],) + (1,) * (len(input_shape) - 1)
-        self.register_buffer("mean", torch.zeros(per_channel))
-        self.register_buffer("spread", torch.ones(per_channel))
+        self.register_buffer("input_mean", torch.zeros(per_channel))
+        self.register_buffer("input_spread", torch.ones(per_channel))
         self.kind = scale
         if scale == "free":
             self.w = nn.Parameter(torch.ones(self.n_bits))
@@ -42,7 +42,7 @@ class HashNetwork(nn.Module):
 
     def project(self, images: Tensor) -> Tensor:
         """phi(I), whose signs are the bits: (b, q)."""
-        found: Tensor = self.phi((images - self.mean) / self.spread)
+        found: Tensor = self.phi((images - self.input_mean) / self.input_spread)
         return found
 
     def forward(self, images: Tensor, beta: float = 2.0) -> Tensor:
@@ -60,7 +60,7 @@ class HashNetwork(nn.Module):
         Sums of softplus are positive, so scale never increases: prefix order is weight order.
         """
         if self.kind == "none":
-            return torch.ones(self.n_bits, device=self.mean.device)
+            return torch.ones(self.n_bits, device=self.input_mean.device)
         if self.kind == "free":
             return self.w
         return functional.softplus(self.w).flip(0).cumsum(0).flip(0)
