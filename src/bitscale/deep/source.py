@@ -75,14 +75,17 @@ def statistics(source: Source, rows: Int, seed: int) -> tuple[Tensor, Tensor]:
     some = np.sort(np.random.default_rng(seed).permutation(rows)[:STATISTICS_ROWS])
     dims = (0, 2, 3) if len(source.shape) == 3 else (0,)
     total, squares, n = torch.zeros(()), torch.zeros(()), 0
+    first, differ = source.batch(some[:1]), False
     for start in range(0, len(some), 500):
-        batch = source.batch(some[start : start + 500]).to(torch.float64)
+        batch = source.batch(some[start : start + 500])
+        differ = differ or not torch.equal(batch, first.expand_as(batch))
+        batch = batch.to(torch.float64)
         total = total + batch.sum(dims)
         squares = squares + batch.square().sum(dims)
         n += batch.numel() // source.shape[0]
     mean = total / n
     spread = (squares / n - mean.square()).clamp(min=0).sqrt()
-    if not (spread > 0).any():
+    if not differ or not (spread > 0).any():
         raise InputError(
             "the training items are all equal, so there is nothing to learn from. Check how they were read."
         )
