@@ -13,7 +13,7 @@ from tests.hashers.clusters import NAMES, QUICK, features, images
 
 pytestmark = pytest.mark.parametrize("name", hasher_names())
 
-WEIGHTED = ("bs-drsch", "bs-dsch", "nested")  # methods that learn what a bit weighs
+WEIGHTED = ("bs-drsch", "bs-dsch", "nested", "unsupervised")  # methods that learn what a bit weighs
 REAL = (
     "euclidean",
 )  # `binary = False`, the one declared difference: real values, ranked by squared distance

@@ -77,9 +77,10 @@ class DeepHasher(Hasher):
         from bitscale.deep.sampler import hold_out
         from bitscale.deep.train import Task
 
-        source, labels = self._source(train.images), np.asarray(train.labels)
+        source = self._source(train.images)
         if len(source) < 2:
             raise InputError(f"a hasher learns from at least two images. Got {len(source)}.")
+        labels = self._labels(train, source)
         if len(labels) != len(source):
             raise InputError(f"every training image needs its label. Got {len(source)} images, {len(labels)} labels.")
         rows, held_out = hold_out(labels, self.settings.validation_share, self.seed)
@@ -178,6 +179,10 @@ class DeepHasher(Hasher):
         if self.features == "pixels":
             return ImageSource(images, shape)
         return VectorSource(self._extract(images))
+
+    def _labels(self, train: Labelled, source: Source) -> Labels:
+        """What the images are compared by."""
+        return np.asarray(train.labels)
 
     def _values(self, images: Any) -> list[Float32]:
         from bitscale.deep.validation import project

@@ -27,6 +27,7 @@ _HOME = {  # method -> the module and class it lives in, imported when asked for
     "euclidean": ("bitscale.deep.hasher", "Euclidean"),
     "dsrh": ("bitscale.deep.hasher", "DSRH"),
     "nested": ("bitscale.deep.hasher", "Nested"),
+    "unsupervised": ("bitscale.deep.unsupervised", "Unsupervised"),
 }
 
 
