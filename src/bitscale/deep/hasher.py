@@ -7,7 +7,7 @@ layer itself: codes, relaxed values and model files are all in that order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -16,20 +16,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.codes import Embeddings, Relaxed
+from bitscale.data.images import as_images, read
 from bitscale.data.splits import Labelled, Labels
+from bitscale.deep.details import check_details, describe
 from bitscale.deep.methods import METHODS, Method, layers_of
-from bitscale.deep.plan import Layer
+from bitscale.deep.pixels import check_pixels
+from bitscale.deep.plan import Layer, array_shapes
 from bitscale.deep.settings import DeepSettings
 from bitscale.errors import InputError
 from bitscale.hashers import base
 from bitscale.hashers.base import Arrays, Float32, Hasher
 
 if TYPE_CHECKING:
+    from bitscale.deep.export import Runtime
     from bitscale.deep.network import HashNetwork
     from bitscale.deep.source import Source
     from bitscale.deep.train import Progress, Task
 
-_WHERE = {"input_shape", "trained_on", "n_images", "n_labels"}
+ENCODE_BATCH = 256
 
 
 class DeepHasher(Hasher):
@@ -47,6 +51,7 @@ class DeepHasher(Hasher):
         self.history: list[dict[str, Any]] = []
         self._details: dict[str, Any] = {}
         self._network: HashNetwork | None = None
+        self._runtime: Runtime | None = None
 
     def fit(
         self,
@@ -86,7 +91,7 @@ class DeepHasher(Hasher):
         rows, held_out = hold_out(labels, self.settings.validation_share, self.seed)
         identity = {
             "method": self.name, "n_bits": self.n_bits, "features": self.features, "seed": self.seed,
-            "settings": asdict(self.settings), "data": _about(source, labels),
+            "settings": asdict(self.settings), "data": describe(source, labels),
         }  # fmt: skip
         return Task(self.method, self.settings, self.seed, source, labels, rows, held_out, identity)
 
@@ -119,15 +124,9 @@ class DeepHasher(Hasher):
 
     def adopt(self, arrays: Arrays, details: Mapping[str, Any] | None = None) -> Self:
         """Take the arrays of a trained network, checked against the layers that settings and input call for."""
-        import torch
-
-        from bitscale.deep.network import HashNetwork
-
-        shape = _check_details(details)
+        shape = check_details(details)
         layers = layers_of(self.method, self.settings, shape, self.n_bits)
-        with torch.device("meta"):  # shapes only: a file must not make us reserve what it does not hold
-            network = HashNetwork(layers, shape, self.method.scale)
-        expected = {name: tuple(t.shape) for name, t in _learned(network).items()} | {"spread": (self.n_bits,)}
+        expected = array_shapes(layers, shape) | {"spread": (self.n_bits,)}
         if arrays.keys() != expected.keys():
             raise InputError(f"{self.name} is made of {sorted(expected)}. Got {sorted(arrays)}.")
         for name, wanted in expected.items():
@@ -137,10 +136,9 @@ class DeepHasher(Hasher):
                     f"{name} of {self.name} must be finite float32 of shape {wanted}. "
                     f"Got {array.dtype} of shape {array.shape}."
                 )
-        state = {name: torch.from_numpy(array.copy()) for name, array in arrays.items() if name != "spread"}
-        network.load_state_dict(state | _uncounted(network), assign=True)
-        self._network, self._arrays, self._details = network.eval(), dict(arrays), dict(details or {})
-        if self.method.scale != "none" and (np.diff(self.scale**2) > 0).any():
+        self._arrays, self._details = dict(arrays), dict(details or {})
+        self._network = self._runtime = None
+        if (np.diff(self.scale**2) > 0).any():
             raise InputError("the weights of the bits must not increase. Save the hasher again.")
         self._fingerprint = base._digest(self)
         return self
@@ -152,8 +150,13 @@ class DeepHasher(Hasher):
 
     @property
     def scale(self) -> NDArray[np.float64]:
-        """The learned weight of each bit, w in the paper: (q,)."""
-        found: NDArray[np.float64] = self.network.scale().detach().numpy().astype(np.float64)
+        """The weight of each bit, w in the paper: ones, as learned, or sums of softplus from the tail, (q,)."""
+        if self.method.scale == "none":
+            return np.ones(self.n_bits)
+        learned: NDArray[np.float64] = self.arrays["w"].astype(np.float64)
+        if self.method.scale == "free":
+            return learned
+        found: NDArray[np.float64] = np.logaddexp(learned, 0.0)[::-1].cumsum()[::-1]
         return found
 
     @property
@@ -163,21 +166,37 @@ class DeepHasher(Hasher):
 
     @property
     def network(self) -> HashNetwork:
-        """The trained network, on the processor."""
-        _ = self.arrays  # says so where nothing was learned
-        assert self._network is not None
+        """The trained network in torch, made when first asked for; encoding does not need it."""
+        if self._network is None:
+            import torch
+
+            from bitscale.deep.network import HashNetwork
+
+            arrays = {name: torch.from_numpy(array) for name, array in self.arrays.items() if name != "spread"}
+            network = HashNetwork(self.layers, check_details(self._details), self.method.scale)
+            network.load_state_dict(arrays, strict=False)  # batch norm's counters of batches are not kept
+            self._network = network.eval()
         return self._network
+
+    @property
+    def runtime(self) -> Runtime:
+        """The trained network under onnxruntime, which encodes."""
+        if self._runtime is None:
+            from bitscale.deep.export import Runtime, to_onnx
+
+            self._runtime = Runtime(to_onnx(self))
+        return self._runtime
 
     @property
     def layers(self) -> tuple[Layer, ...]:
         """The layers, their shapes and parameter counts."""
-        return layers_of(self.method, self.settings, _check_details(self._details), self.n_bits)
+        return layers_of(self.method, self.settings, check_details(self._details), self.n_bits)
 
-    def _source(self, images: Any, shape: tuple[int, ...] | None = None) -> Source:
+    def _source(self, images: Any) -> Source:
         from bitscale.deep.source import ImageSource, VectorSource
 
         if self.features == "pixels":
-            return ImageSource(images, shape)
+            return ImageSource(images)
         return VectorSource(self._extract(images))
 
     def _labels(self, train: Labelled, source: Source) -> Labels:
@@ -185,16 +204,25 @@ class DeepHasher(Hasher):
         return np.asarray(train.labels)
 
     def _values(self, images: Any) -> list[Float32]:
-        from bitscale.deep.validation import project
-
-        network, shape = self.network, tuple(self._details["input_shape"])
+        shape = check_details(self.details) if self.arrays else ()
         blocks = []
         for start in range(0, len(images), base.ENCODE_ROWS):
-            source = self._source(base._rows(images, start, min(start + base.ENCODE_ROWS, len(images))), shape)
-            if source.shape != shape:
-                raise InputError(f"this hasher was fitted on {shape[0]} features an image. Got {source.shape[0]}.")
-            blocks.append(project(network, source, np.arange(len(source))))
+            some = base._rows(images, start, min(start + base.ENCODE_ROWS, len(images)))
+            blocks += [self.runtime(batch) for batch in self._batches(some, shape)]
         return blocks
+
+    def _batches(self, images: Any, shape: tuple[int, ...]) -> Iterator[NDArray[Any]]:
+        """uint8 (m, H, W, C), or float32 (m, d)."""
+        if len(shape) == 3:
+            lazy = as_images(images)
+            for start in range(0, len(lazy), ENCODE_BATCH):
+                yield check_pixels(read(lazy, np.arange(start, min(start + ENCODE_BATCH, len(lazy)))), shape)
+            return
+        vectors = self._extract(images)
+        if vectors.shape[1:] != shape:
+            raise InputError(f"this hasher was fitted on {shape[0]} features an image. Got {vectors.shape[1]}.")
+        for start in range(0, len(vectors), ENCODE_BATCH):
+            yield vectors[start : start + ENCODE_BATCH]
 
     def _learn(self, x: Float32, labels: Labels, rng: np.random.Generator) -> Arrays:
         raise NotImplementedError("deep methods learn in fit")
@@ -203,39 +231,9 @@ class DeepHasher(Hasher):
         raise NotImplementedError("deep methods project batch by batch")
 
 
-def _about(source: Source, labels: Labels) -> dict[str, Any]:
-    """What a model says about its training data."""
-    import hashlib
-
-    digest = hashlib.sha256(source.fingerprint().encode() + repr(labels.shape).encode() + labels.tobytes())
-    n_labels = int(labels.shape[1]) if labels.ndim == 2 else len(np.unique(labels))
-    return {
-        "input_shape": list(source.shape), "trained_on": digest.hexdigest(),
-        "n_images": len(source), "n_labels": n_labels,
-    }  # fmt: skip
-
-
-def _check_details(details: Mapping[str, Any] | None) -> tuple[int, ...]:
-    """The input shape a file names, if what it says about itself is sound."""
-    if not details or details.keys() != _WHERE:
-        raise InputError(f"a deep model says about itself {sorted(_WHERE)}. Got {sorted(details or ())}.")
-    shape = details["input_shape"]
-    sound = isinstance(shape, list) and len(shape) in (1, 3) and all(type(n) is int and n > 0 for n in shape)
-    sound = sound and isinstance(details["trained_on"], str)
-    if not sound or not all(type(details[name]) is int for name in ("n_images", "n_labels")):
-        raise InputError("input_shape must be one or three sizes, trained_on a fingerprint, the others whole numbers.")
-    return tuple(shape)
-
-
 def _learned(network: HashNetwork) -> dict[str, Any]:
     """The float tensors of a network; batch norm's counter of batches is not one and says nothing here."""
     return {name: tensor for name, tensor in network.state_dict().items() if tensor.is_floating_point()}
-
-
-def _uncounted(network: HashNetwork) -> dict[str, Any]:
-    import torch
-
-    return {name: torch.tensor(0) for name, tensor in network.state_dict().items() if not tensor.is_floating_point()}
 
 
 class DRSCH(DeepHasher):

@@ -83,6 +83,27 @@ def count(layers: Sequence[Layer]) -> int:
     return sum(layer.parameters for layer in layers)
 
 
+def array_shapes(layers: Sequence[Layer], input_shape: tuple[int, ...]) -> dict[str, tuple[int, ...]]:
+    """The arrays a trained network consists of, by name."""
+    per_channel = (input_shape[0],) + (1,) * (len(input_shape) - 1)
+    shapes: dict[str, tuple[int, ...]] = {"input_mean": per_channel, "input_spread": per_channel}
+    before = input_shape
+    for i, layer in enumerate(layers):
+        width, units = before[0], layer.shape[0]
+        bias = i + 1 == len(layers) or layers[i + 1].kind != "batch-norm"
+        if layer.kind in ("conv", "linear"):
+            shapes[f"phi.{i}.weight"] = (units, width, *(layer.size,) * (2 if layer.kind == "conv" else 0))
+            shapes |= {f"phi.{i}.bias": (units,)} if bias else {}
+        elif layer.kind == "batch-norm":
+            shapes |= {f"phi.{i}.{part}": (units,) for part in ("weight", "bias", "running_mean", "running_var")}
+        elif layer.kind == "beside":
+            shapes |= {f"phi.{i}.layer.weight": (UNITS, width), f"phi.{i}.layer.bias": (UNITS,)}
+        elif layer.kind == "weights":
+            shapes["w"] = (units,)
+        before = layer.shape
+    return shapes
+
+
 def _check(network: str, input_shape: tuple[int, ...], dropout: float) -> None:
     if network not in NETWORKS:
         raise InputError(f"there is no network {network!r}. Known: {', '.join(NETWORKS)}.")

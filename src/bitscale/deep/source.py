@@ -11,6 +11,7 @@ from torch import Tensor
 
 from bitscale.data.images import as_images, read
 from bitscale.data.splits import Images, Int
+from bitscale.deep.pixels import check_pixels
 from bitscale.errors import InputError
 
 STATISTICS_ROWS = 5_000  # training images that mean and spread are measured on
@@ -19,29 +20,18 @@ STATISTICS_ROWS = 5_000  # training images that mean and spread are measured on
 class ImageSource:
     """Images of one size and mode; never more than a batch in memory."""
 
-    def __init__(self, images: Any, shape: tuple[int, ...] | None = None) -> None:
+    def __init__(self, images: Any) -> None:
         self.images: Images = as_images(images)
-        if shape is None and len(self.images):
-            height, width, channels = self.images[0].shape
-            shape = (channels, height, width)
-        self.shape: tuple[int, ...] = shape or (1, 1, 1)
+        height, width, channels = self.images[0].shape if len(self.images) else (1, 1, 1)
+        self.shape: tuple[int, ...] = (channels, height, width)
 
     def __len__(self) -> int:
         return len(self.images)
 
     def batch(self, rows: Int) -> Tensor:
         """float32 (m, C, H, W), values 0 to 255."""
-        pixels = read(self.images, rows)
-        channels, height, width = self.shape
-        wanted = (height, width, channels)
-        for image in [pixels[0]] if isinstance(pixels, np.ndarray) else pixels:
-            if image.shape != wanted:
-                raise InputError(
-                    f"all images must be {height}x{width} with {channels} channel(s), as the first ones were. "
-                    f"Got one of {image.shape[0]}x{image.shape[1]} with {image.shape[2]}. Bring them to one size with "
-                    "bitscale.data.images.Resized and to one mode (grey or colour) first."
-                )
-        return torch.from_numpy(np.ascontiguousarray(pixels)).permute(0, 3, 1, 2).to(torch.float32)
+        pixels = check_pixels(read(self.images, rows), self.shape)
+        return torch.from_numpy(pixels).permute(0, 3, 1, 2).to(torch.float32)
 
     def fingerprint(self) -> str:
         """Identifies the images and their order."""

@@ -45,7 +45,7 @@ class Unsupervised(DeepHasher):
     Settings = UnsupervisedSettings
     settings: UnsupervisedSettings
 
-    def _source(self, images: Any, shape: tuple[int, ...] | None = None) -> Source:
+    def _source(self, images: Any) -> Source:
         from bitscale.deep.source import VectorSource
 
         return VectorSource(self._extract(images))
