@@ -35,6 +35,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE")
     parser.add_argument("--run", type=Path)
+    parser.add_argument("--save", type=Path, help="write the trained model here")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     settings = {name: value_of(text) for name, _, text in (item.partition("=") for item in options.set)}
@@ -43,6 +44,8 @@ def main() -> None:
     start = time.perf_counter()
     hasher.fit(split.train, run=options.run, progress=tell)
     seconds = time.perf_counter() - start
+    if options.save:
+        hasher.save(options.save)
     codes = hasher.encode(split.query.images)
     found = {
         "dataset": options.dataset, "method": options.method, "n_bits": options.n_bits, "seed": options.seed,
@@ -79,8 +82,8 @@ def value_of(text: str) -> Any:
 
 def tell(now: Any) -> None:
     if now.step % 100 == 0:
-        print(f"{now.step} loss {now.loss:.3f} active {now.active:.3f} beta {now.beta:.1f} {now.images_per_second:.0f}/s "
-              f"left {now.seconds_left:.0f} s", flush=True)  # fmt: skip
+        rates = f"{now.images_per_second:.0f} images/s, {now.seconds_left:.0f} s left"
+        print(f"{now.step} loss {now.loss:.3f} active {now.active:.3f} beta {now.beta:.1f} {rates}", flush=True)
 
 
 if __name__ == "__main__":
