@@ -157,12 +157,12 @@ def count_triplets(between: Tensor, triplets: Triplets, margin: float) -> tuple[
     """A (b, b): active negatives of each pair (i, p), minus active positives of each (i, n); and active triplets."""
     reach = between.gather(1, triplets.positives).add_(margin).add_(triplets.no_positive)  # (b, p)
     ordered = _sort_rows(between + triplets.no_negative)  # (b, b), inf last
-    near = torch.searchsorted(ordered, reach, out_int32=True).to(between.dtype)  # (b, p) negatives within reach
+    near = torch.searchsorted(ordered, reach, out_int32=True)  # (b, p) negatives within reach
     width = reach.shape[1]
     beyond = torch.searchsorted(_sort_rows(reach), between, right=True, out_int32=True)  # (b, b) reaches too short
     counted = (beyond.to(between.dtype) - width).mul_(triplets.negative)  # -(positives that reach this far)
-    counted.scatter_add_(1, triplets.positives, near)
-    return counted, int(near.sum(dtype=torch.float64))
+    counted.scatter_add_(1, triplets.positives, near.to(between.dtype))
+    return counted, int(near.sum())
 
 
 def sampled_triplets(
