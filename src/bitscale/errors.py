@@ -4,6 +4,7 @@
     ├── InputError        an argument cannot be used            (also a ValueError)
     │   └── ModelMismatch codes of one model met those of another
     ├── NotFitted         a hasher was asked to encode before fit
+    ├── TrainingStopped   a training cannot go on, its loss being infinite or NaN
     ├── DataError         a dataset is missing, incomplete or not what it claims
     └── FileError         a file of ours cannot be trusted or read
         ├── CorruptFile   damaged, truncated or not ours
@@ -27,6 +28,10 @@ class ModelMismatch(InputError):
 
 class NotFitted(BitscaleError):
     """A hasher was used before `fit`."""
+
+
+class TrainingStopped(BitscaleError):
+    """A training cannot go on: its loss or a weight became infinite or NaN."""
 
 
 class DataError(BitscaleError):

@@ -6,7 +6,12 @@ from bitscale.data.images import ArrayImages
 from bitscale.data.splits import Labelled
 
 NAMES = tuple("abcdefghij")
-QUICK = {"mlh": {"steps": 150, "pairs": 200}, "bre": {"labelled": 300, "anchors": 20, "sweeps": 1}}
+DEEP = ("drsch", "dsch", "bs-drsch", "bs-dsch", "euclidean", "dsrh", "nested", "unsupervised")
+QUICK = {
+    "mlh": {"steps": 150, "pairs": 200},
+    "bre": {"labelled": 300, "anchors": 20, "sweeps": 1},
+    **{name: {"iterations": 30, "images_per_class": 5} for name in DEEP},
+}
 
 
 def features(n, seed, d=80):

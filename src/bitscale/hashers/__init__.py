@@ -20,6 +20,14 @@ _HOME = {  # method -> the module and class it lives in, imported when asked for
     "mlh": ("bitscale.hashers.mlh", "MLH"),
     "bre": ("bitscale.hashers.bre", "BRE"),
     "ksh": ("bitscale.hashers.ksh", "KSH"),
+    "drsch": ("bitscale.deep.hasher", "DRSCH"),
+    "dsch": ("bitscale.deep.hasher", "DSCH"),
+    "bs-drsch": ("bitscale.deep.hasher", "BSDRSCH"),
+    "bs-dsch": ("bitscale.deep.hasher", "BSDSCH"),
+    "euclidean": ("bitscale.deep.hasher", "Euclidean"),
+    "dsrh": ("bitscale.deep.hasher", "DSRH"),
+    "nested": ("bitscale.deep.hasher", "Nested"),
+    "unsupervised": ("bitscale.deep.unsupervised", "Unsupervised"),
 }
 
 

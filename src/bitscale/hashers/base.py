@@ -40,6 +40,7 @@ class Hasher(ABC):
     name: ClassVar[str]
     Settings: ClassVar[type[Any]]
     shapes: ClassVar[Mapping[str, tuple[str, ...]]]  # the learned arrays: q bits, d features, 1, or free
+    binary: ClassVar[bool] = True  # False: `encode` returns Embeddings, real values without a sign
 
     def __init__(self, n_bits: int, *, features: str = "pixels", seed: int = 0, settings: Any = None) -> None:
         if isinstance(n_bits, bool) or not isinstance(n_bits, int | np.integer) or not 1 <= n_bits <= MAX_BITS:
@@ -62,7 +63,7 @@ class Hasher(ABC):
         spread = np.sqrt(np.mean(self._project(x[:SPREAD_ROWS], arrays).astype(np.float64) ** 2, axis=0))  # (q,)
         return self.adopt(arrays | {"spread": np.maximum(spread, 1e-12).astype(np.float32)})
 
-    def adopt(self, arrays: Arrays) -> Self:
+    def adopt(self, arrays: Arrays, details: Mapping[str, Any] | None = None) -> Self:
         """Take learned arrays from elsewhere (a file, another library), checked as strictly as a file's."""
         sizes = {"q": self.n_bits, "1": 1}
         expected = {**self.shapes, "spread": ("q",)}
@@ -82,19 +83,29 @@ class Hasher(ABC):
         self._fingerprint = _digest(self)
         return self
 
-    def encode(self, images: Any) -> Codes:
-        """The codes of images (or of float32 (n, d) with `features="none"`); every bit weighs 1."""
+    @property
+    def details(self) -> dict[str, Any]:
+        """What a file tells about the model besides its arrays; `adopt` takes it back."""
+        return {}
+
+    @property
+    def bit_weights(self) -> NDArray[np.float64] | None:
+        """How much each bit counts, (q,) not increasing; None where all weigh 1."""
+        return None
+
+    def encode(self, images: Any) -> Any:
+        """The codes of images, or of float32 (n, d) with `features="none"`."""
         bits = [np.packbits(values >= 0, axis=1) for values in self._values(images)]
         n_bytes = (self.n_bits + 7) // 8
         packed = np.concatenate(bits) if bits else np.zeros((0, n_bytes), np.uint8)
-        return Codes.from_packed(packed, n_bits=self.n_bits, model=self.fingerprint)
+        return Codes.from_packed(packed, self.bit_weights, n_bits=self.n_bits, model=self.fingerprint)
 
     def relax(self, images: Any) -> Relaxed:
         """The codes before the sign: tanh of each projection over its spread in training, in [-1, 1]."""
         spread = self.arrays["spread"]
         blocks = [np.tanh(values / spread) for values in self._values(images)]
         values = np.concatenate(blocks) if blocks else np.zeros((0, self.n_bits))
-        return Relaxed(values, model=self.fingerprint)
+        return Relaxed(values, self.bit_weights, model=self.fingerprint)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted hasher to one file: safetensors, with JSON metadata in its header."""
@@ -186,7 +197,8 @@ def _rows(images: Any, start: int, stop: int) -> Any:
 
 
 def _digest(hasher: Hasher) -> str:
-    identity = [hasher.name, hasher.n_bits, hasher.features, asdict(hasher.settings)]
+    identity: list[Any] = [hasher.name, hasher.n_bits, hasher.features, asdict(hasher.settings)]
+    identity += [hasher.details] if hasher.details else []
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode())
     for name, array in sorted(hasher.arrays.items()):
         digest.update(f"{name}{array.shape}".encode() + array.tobytes())

@@ -30,6 +30,7 @@ def write(hasher: Hasher, path: Path) -> None:
         "features": hasher.features,
         "seed": hasher.seed,
         "settings": asdict(hasher.settings),
+        "details": hasher.details,
         "fingerprint": hasher.fingerprint,
         "written_by": __version__,
     }
@@ -81,7 +82,9 @@ def restore(kind: type[Hasher], about: dict[str, Any], arrays: Arrays, path: Pat
             raise InputError("settings must be a table.")
         settings = make_settings(kind, about["settings"])
         hasher = kind(about["n_bits"], features=about["features"], seed=about["seed"], settings=settings)
-        hasher.adopt(arrays)
+        if not isinstance(about.get("details", {}), dict):
+            raise InputError("details must be a table.")
+        hasher.adopt(arrays, about.get("details", {}))
     except KeyError as error:
         raise CorruptFile(f"{path} lacks {error} in its metadata. Save the hasher again.") from error
     except BitscaleError as error:

@@ -1,0 +1,122 @@
+"""Checkpoints: where a training run stands, in one safetensors file with JSON in its header; nothing is pickled."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_bytes
+from torch import Tensor
+
+from bitscale.errors import CorruptFile, FileError, InputError, NewerFormat
+from bitscale.files import write_whole
+
+FORMAT = 1
+KEY = "bitscale"
+NAME = "checkpoint.safetensors"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """All that a run needs to go on: everything random in it is a function of the seed and the step."""
+
+    step: int  # steps done
+    identity: dict[str, Any]  # what is trained on what, and how; another configuration is refused
+    model: dict[str, Tensor]
+    optimizer: dict[str, Tensor]  # "number of the parameter.name" -> state
+    best: dict[str, Tensor]  # the weights that did best on the validation images, if there are any
+    best_map: float
+    history: list[dict[str, Any]]
+
+
+def write(checkpoint: Checkpoint, folder: Path) -> Path:
+    """Write to `folder`; the file of before stays until the new one is whole."""
+    parts = {"model": checkpoint.model, "optimizer": checkpoint.optimizer, "best": checkpoint.best}
+    tensors = {
+        f"{part}/{name}": t.detach().cpu().contiguous() for part, all_ in parts.items() for name, t in all_.items()
+    }
+    about = {
+        "format": FORMAT,
+        "kind": "checkpoint",
+        "step": checkpoint.step,
+        "identity": checkpoint.identity,
+        "best_map": checkpoint.best_map,
+        "history": checkpoint.history,
+    }
+    payload = to_bytes(tensors, metadata={KEY: json.dumps(about)})
+    path = folder / NAME
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, lambda file: file.write(payload))
+    except OSError as error:
+        raise FileError(f"the checkpoint {path} cannot be written: {error.strerror}. Choose another folder.") from error
+    return path
+
+
+def read(folder: Path, identity: dict[str, Any]) -> Checkpoint:
+    """The checkpoint in `folder`, if it is of the same training."""
+    path = folder / NAME
+    if not path.is_file():
+        raise FileError(f"there is no checkpoint {path} to resume from. Train without resume first.")
+    try:
+        with safe_open(path, framework="pt") as file:
+            about = json.loads((file.metadata() or {}).get(KEY, "null"))
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a dict
+    except (SafetensorError, ValueError, TypeError, RecursionError) as error:
+        raise CorruptFile(f"{path} is damaged or is no checkpoint ({error}). Start the training anew.") from error
+    if not isinstance(about, dict) or about.get("kind") != "checkpoint" or type(about.get("format")) is not int:
+        raise CorruptFile(f"{path} is a safetensors file, but not a checkpoint of bitscale.")
+    if about["format"] > FORMAT:
+        raise NewerFormat(f"{path} has format {about['format']}; this bitscale reads up to {FORMAT}.")
+    _compare(about.get("identity"), identity, path)
+    parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}, "best": {}}
+    for name, tensor in tensors.items():
+        part, _, rest = name.partition("/")
+        parts.setdefault(part, {})[rest] = tensor
+    try:
+        history, best_map, step = list(about["history"]), float(about["best_map"]), int(about["step"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptFile(f"{path} lacks {error} in its metadata. Start the training anew.") from error
+    return Checkpoint(step, identity, parts["model"], parts["optimizer"], parts["best"], best_map, history)
+
+
+def _compare(found: Any, wanted: dict[str, Any], path: Path) -> None:
+    """Say which settings differ, a nested table at a time."""
+    if not isinstance(found, dict):
+        raise CorruptFile(f"{path} does not say what was trained. Start the training anew.")
+    flat_found, flat_wanted = _flat(found), _flat(json.loads(json.dumps(wanted)))
+    names = sorted(flat_found.keys() | flat_wanted.keys())
+    other = [name for name in names if flat_found.get(name) != flat_wanted.get(name)]
+    if other:
+        told = ", ".join(
+            f"{name}: {flat_found.get(name)!r} there, {flat_wanted.get(name)!r} here" for name in other[:4]
+        )
+        raise InputError(
+            f"{path} is of another training ({told}). Resume with the same data and settings, or use another folder."
+        )
+
+
+def _flat(table: dict[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        flat.update(_flat(value) if isinstance(value, dict) else {name: value})
+    return flat
+
+
+def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The tensors an optimizer keeps, by parameter number and name."""
+    state = optimizer.state_dict()["state"]
+    return {f"{i}.{key}": torch.as_tensor(value) for i, kept in state.items() for key, value in kept.items()}
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Give an optimizer back what it kept."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        number, _, key = name.partition(".")
+        state.setdefault(int(number), {})[key] = tensor
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -1,0 +1,124 @@
+"""A trained network as ONNX, from its plan and arrays alone; and run by onnxruntime, the fast way to encode.
+
+Input "images": uint8 (n, H, W, C), or "vectors": float32 (n, d). Output "values": float32 (n, q), a bit being 1 where
+its value is >= 0, heaviest bit first. The metadata names the model and its `bit_weights`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitscale.deep import onnx_format as onnx
+from bitscale.deep.plan import Layer
+from bitscale.errors import FileError, InputError
+from bitscale.files import write_whole
+
+if TYPE_CHECKING:
+    from bitscale.deep.hasher import DeepHasher
+
+Float32 = NDArray[np.float32]
+Arrays = dict[str, Float32]
+_PLAIN = {"relu": "Relu", "flatten": "Flatten"}
+
+
+def export(hasher: DeepHasher, path: str | Path) -> None:
+    """Write a fitted hasher as an ONNX file."""
+    payload = to_onnx(hasher)
+    try:
+        write_whole(Path(path), lambda file: file.write(payload))
+    except OSError as error:
+        raise FileError(f"{path} cannot be written: {error.strerror}. Choose a folder that exists.") from error
+
+
+def to_onnx(hasher: DeepHasher) -> bytes:
+    """The file's bytes."""
+    weights = hasher.bit_weights
+    about = {
+        "bitscale.method": hasher.name,
+        "bitscale.model": hasher.fingerprint,
+        "bitscale.bit_weights": json.dumps([1.0] * hasher.n_bits if weights is None else weights.tolist()),
+    }
+    shape = tuple(hasher.details["input_shape"])
+    return onnx.model(_graph(hasher.layers, hasher.arrays, shape), about)
+
+
+def _graph(layers: Sequence[Layer], arrays: Arrays, shape: tuple[int, ...]) -> bytes:
+    """Normalisation, then one or a few nodes a layer."""
+    kept = {name: array for name, array in arrays.items() if name.startswith(("phi.", "input_"))}
+    nodes, at = [], "images"
+    if len(shape) == 3:
+        channels, height, width = shape
+        given = onnx.Value("images", onnx.UINT8, ("n", height, width, channels))
+        nodes = [onnx.node("Cast", ["images"], "real", to=onnx.FLOAT)]
+        nodes.append(onnx.node("Transpose", ["real"], "planar", perm=(0, 3, 1, 2)))
+        at = "planar"
+    else:
+        given = onnx.Value("vectors", onnx.FLOAT, ("n", shape[0]))
+        at = "vectors"
+    nodes += [onnx.node("Sub", [at, "input_mean"], "centred"), onnx.node("Div", ["centred", "input_spread"], "scaled")]
+    at, before = "scaled", shape
+    body = [layer for layer in layers if layer.kind not in ("tanh-like", "weights")]
+    for i, layer in enumerate(body):
+        after = "values" if i + 1 == len(body) else f"after.{i}"
+        nodes += _nodes(layer, f"phi.{i}", at, after, before, kept)
+        at, before = after, layer.shape
+    tensors = [onnx.tensor(name, array) for name, array in kept.items()]
+    return onnx.graph(nodes, tensors, [given], [onnx.Value("values", onnx.FLOAT, ("n", before[0]))])
+
+
+def _nodes(layer: Layer, name: str, at: str, after: str, before: tuple[int, ...], kept: Arrays) -> list[bytes]:
+    learned = [f"{name}.{part}" for part in ("weight", "bias") if f"{name}.{part}" in kept]
+    if layer.kind == "conv":
+        size, stride, pad = layer.size, layer.stride, layer.padding
+        options = {"kernel_shape": (size, size), "strides": (stride, stride), "pads": (pad,) * 4}
+        return [onnx.node("Conv", [at, *learned], after, **options)]
+    if layer.kind == "batch-norm":
+        running = [f"{name}.running_mean", f"{name}.running_var"]
+        return [onnx.node("BatchNormalization", [at, *learned, *running], after, epsilon=1e-5)]
+    if layer.kind == "linear":
+        return [onnx.node("Gemm", [at, *learned], after, transB=1)]
+    if layer.kind == "average-pool":
+        return [onnx.node("AveragePool", [at], after, kernel_shape=[min(layer.size, n) for n in before[1:]])]
+    if layer.kind == "mean-pool":
+        return [onnx.node("GlobalAveragePool", [at], f"{after}.map"), onnx.node("Flatten", [f"{after}.map"], after)]
+    if layer.kind == "beside":
+        inner = [f"{name}.layer.weight", f"{name}.layer.bias"]
+        return [
+            onnx.node("Gemm", [at, *inner], f"{after}.linear", transB=1),
+            onnx.node("Relu", [f"{after}.linear"], f"{after}.relu"),
+            onnx.node("Concat", [at, f"{after}.relu"], after, axis=1),
+        ]
+    return [onnx.node(_PLAIN.get(layer.kind, "Identity"), [at], after)]  # dropout does nothing once trained
+
+
+class Runtime:
+    """A network under onnxruntime, on the processor."""
+
+    def __init__(self, payload: bytes, threads: int | None = None) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        options.intra_op_num_threads = threads or _cores()
+        self.session = onnxruntime.InferenceSession(payload, options, providers=["CPUExecutionProvider"])
+        given = self.session.get_inputs()[0]
+        self.name, self.shape = given.name, tuple(given.shape[1:])
+
+    def __call__(self, batch: NDArray[Any]) -> Float32:
+        """uint8 (m, H, W, C) or float32 (m, d) -> (m, q)."""
+        if batch.shape[1:] != self.shape:
+            raise InputError(f"this network takes items of shape {self.shape}. Got {batch.shape[1:]}.")
+        found: Float32 = self.session.run(["values"], {self.name: batch})[0]
+        return found
+
+
+def _cores() -> int:
+    """Those this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,99 @@
+"""What a network is fed: batches of images read when asked for, or of vectors, as float tensors."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bitscale.data.images import as_images, read
+from bitscale.data.splits import Images, Int
+from bitscale.deep.pixels import check_pixels
+from bitscale.errors import InputError
+
+STATISTICS_ROWS = 5_000  # training images that mean and spread are measured on
+
+
+class ImageSource:
+    """Images of one size and mode; never more than a batch in memory."""
+
+    def __init__(self, images: Any) -> None:
+        self.images: Images = as_images(images)
+        height, width, channels = self.images[0].shape if len(self.images) else (1, 1, 1)
+        self.shape: tuple[int, ...] = (channels, height, width)
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def batch(self, rows: Int) -> Tensor:
+        """float32 (m, C, H, W), values 0 to 255."""
+        pixels = check_pixels(read(self.images, rows), self.shape)
+        return torch.from_numpy(pixels).permute(0, 3, 1, 2).to(torch.float32)
+
+    def fingerprint(self) -> str:
+        """Identifies the images and their order."""
+        return self.images.fingerprint
+
+
+class VectorSource:
+    """Vectors (n, d) in the place of images: features, or the user's own embeddings."""
+
+    def __init__(self, vectors: np.ndarray[Any, np.dtype[np.float32]]) -> None:
+        self.vectors = vectors
+        self.shape: tuple[int, ...] = (vectors.shape[1],)
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    def batch(self, rows: Int) -> Tensor:
+        """float32 (m, d)."""
+        return torch.from_numpy(self.vectors[rows])
+
+    def fingerprint(self) -> str:
+        """Identifies the vectors and their order."""
+        return hashlib.sha256(np.ascontiguousarray(self.vectors).tobytes()).hexdigest()
+
+
+Source = ImageSource | VectorSource
+
+
+def statistics(source: Source, rows: Int, seed: int) -> tuple[Tensor, Tensor]:
+    """Mean and spread of each channel or dimension over some of `rows`: (C, 1, 1) or (d,)."""
+    some = np.sort(np.random.default_rng(seed).permutation(rows)[:STATISTICS_ROWS])
+    dims = (0, 2, 3) if len(source.shape) == 3 else (0,)
+    total, squares, n = torch.zeros(()), torch.zeros(()), 0
+    first, differ = source.batch(some[:1]), False
+    for start in range(0, len(some), 500):
+        batch = source.batch(some[start : start + 500])
+        differ = differ or not torch.equal(batch, first.expand_as(batch))
+        batch = batch.to(torch.float64)
+        total = total + batch.sum(dims)
+        squares = squares + batch.square().sum(dims)
+        n += batch.numel() // source.shape[0]
+    mean = total / n
+    spread = (squares / n - mean.square()).clamp(min=0).sqrt()
+    if not differ or not (spread > 0).any():
+        raise InputError(
+            "the training items are all equal, so there is nothing to learn from. Check how they were read."
+        )
+    spread = torch.where(spread > 1e-6 * spread.max(), spread, spread.max())  # a constant channel stays quiet
+    shape = (-1, 1, 1) if len(source.shape) == 3 else (-1,)
+    return mean.view(shape).float(), spread.view(shape).float()
+
+
+def augment(batch: Tensor, shift: int, flip: bool, rng: np.random.Generator) -> Tensor:
+    """One random shift for the whole batch, filled with 0, and random left-right flips of single images."""
+    if batch.ndim != 4:
+        return batch
+    if flip:
+        chosen = torch.from_numpy(rng.random(len(batch)) < 0.5)
+        batch = torch.where(chosen[:, None, None, None], batch.flip(3), batch)
+    if shift:
+        down, right = (int(n) for n in rng.integers(-shift, shift + 1, 2))
+        height, width = batch.shape[2:]
+        padded = torch.nn.functional.pad(batch, (shift, shift, shift, shift))
+        batch = padded[:, :, shift - down : shift - down + height, shift - right : shift - right + width].contiguous()
+    return batch

@@ -1,0 +1,238 @@
+"""The one trainer: Algorithm 1 with any method, optimizer and network; stops, resumes and explains itself.
+
+Everything random in a step comes from (seed, step): the batch, its augmentation, dropout, drawn triplets. A run that
+is resumed from a checkpoint therefore gives the same weights, bit for bit, on the same machine and thread count.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from bitscale.data.splits import Int, Labels
+from bitscale.deep import checkpoint
+from bitscale.deep.loss import LaplacianNorm, Objective, evaluate, gradient_share
+from bitscale.deep.methods import Method
+from bitscale.deep.network import HashNetwork
+from bitscale.deep.relations import Relations, relate
+from bitscale.deep.sampler import Sampler
+from bitscale.deep.settings import DeepSettings
+from bitscale.deep.source import Source, augment
+from bitscale.deep.validation import validation_map
+from bitscale.errors import TrainingStopped
+from bitscale.files import write_whole
+
+CHECKPOINT_SECONDS = 180.0
+RECORDS = 200  # lines of history a run leaves, about
+VALIDATIONS = 10  # times a run looks at its validation images
+_STEP = 3  # a stream of randomness under one seed
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How a run is doing, told after every step."""
+
+    step: int  # steps done
+    steps: int
+    loss: float
+    active: float  # share of active triplets
+    beta: float
+    images_per_second: float
+    seconds_left: float
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to train on what; `rows` to learn from, `held_out` to choose the best weights by."""
+
+    method: Method
+    settings: DeepSettings
+    seed: int
+    source: Source
+    labels: Labels
+    rows: Int
+    held_out: Int
+    identity: dict[str, Any]
+
+
+class Training:
+    """A run in progress: network, optimizer and the step they stand at."""
+
+    def __init__(self, task: Task, network: HashNetwork, device: torch.device, folder: Path | None = None) -> None:
+        self.task, self.device, self.folder = task, device, folder
+        self.network: HashNetwork = network.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
+        settings = task.settings
+        self.sampler = Sampler(task.labels[task.rows], settings.classes_per_batch, settings.images_per_class, task.seed)
+        self.objective = objective_of(task.method, settings)
+        self.optimizer = make_optimizer(network, settings)
+        self.step = 0
+        self.history: list[dict[str, Any]] = []
+        self.best: dict[str, Tensor] = {}
+        self.best_map = -1.0
+
+    def run(self, progress: Callable[[Progress], None] | None = None) -> None:
+        """Train to the end, from wherever it stands."""
+        steps = self.task.settings.iterations
+        first, started = self.step, time.perf_counter()
+        images, saved = 0, started
+        self.network.train()
+        with _interrupts() as interrupted, torch.random.fork_rng(devices=[]):
+            while self.step < steps:
+                loss, active, n = self._advance()
+                images += n
+                now = time.perf_counter()
+                if progress:
+                    rate = (now - started) / (self.step - first)
+                    left = rate * (steps - self.step)
+                    beta = self.task.settings.beta(self.step - 1)
+                    progress(Progress(self.step, steps, loss, active, beta, images / (now - started), left))
+                if interrupted() or now - saved > CHECKPOINT_SECONDS:
+                    self.save()
+                    saved = now
+                if interrupted():
+                    raise KeyboardInterrupt
+        self.save()
+        if self.best:
+            self.network.load_state_dict(self.best)
+
+    def _advance(self) -> tuple[float, float, int]:
+        """One step: loss, share of active triplets, images seen."""
+        task, step = self.task, self.step
+        beta = task.settings.beta(step)
+        rng = np.random.default_rng([task.seed, step, _STEP])
+        torch.manual_seed(int(rng.integers(2**62)))
+        batch, relations = self._batch(rng)
+        for group in self.optimizer.param_groups:
+            group["lr"] = task.settings.rate(step) * group["multiple"]
+        codes = self.network(batch, beta)
+        value = evaluate(codes, relations, self.objective, rng)
+        loss = float(value.loss.detach())
+        if not math.isfinite(loss):
+            self._diverged("the loss")
+        self.optimizer.zero_grad()
+        value.loss.backward()  # type: ignore[no-untyped-call]
+        self.optimizer.step()
+        self.step += 1
+        self._record(step, loss, value.active, beta, codes, relations)
+        return loss, value.active, len(batch)
+
+    def _batch(self, rng: np.random.Generator) -> tuple[Tensor, Relations]:
+        task = self.task
+        rows = task.rows[self.sampler.batch(self.step)]
+        batch = augment(task.source.batch(rows), task.settings.shift, task.settings.flip, rng)
+        labels = torch.from_numpy(task.labels[rows]).to(self.device)
+        if batch.ndim == 4:  # convolutions and pooling are much faster on it
+            batch = batch.contiguous(memory_format=torch.channels_last)
+        return batch.to(self.device), relate(labels, graded=task.method.graded)
+
+    def _record(self, step: int, loss: float, active: float, beta: float, codes: Tensor, relations: Relations) -> None:
+        steps = self.task.settings.iterations
+        last = step == steps - 1
+        validate = bool(len(self.task.held_out)) and (last or (step + 1) % max(steps // VALIDATIONS, 1) == 0)
+        if not (last or validate or step % max(steps // RECORDS, 1) == 0):
+            return
+        share = gradient_share(codes, relations, self.objective)
+        line = {"step": step, "loss": loss, "active": active, "beta": beta, "laplacian_share": share}
+        if validate:
+            line["validation_map"] = found = validation_map(self.network, self.task)
+            if found >= self.best_map:
+                self.best_map = found
+                self.best = {name: t.detach().clone() for name, t in self.network.state_dict().items()}
+        self.history.append(line)
+
+    def save(self) -> None:
+        """Write checkpoint and history to the run's folder, if it has one."""
+        if self.folder is None:
+            return
+        model = dict(self.network.state_dict())
+        if not all(bool(torch.isfinite(tensor).all()) for tensor in model.values()):
+            self._diverged("a weight")
+        optimizer = checkpoint.optimizer_state(self.optimizer)
+        state = checkpoint.Checkpoint(
+            self.step, self.task.identity, model, optimizer, self.best, self.best_map, self.history
+        )
+        checkpoint.write(state, self.folder)
+        text = json.dumps({"identity": self.task.identity, "history": self.history}, indent=1)
+        write_whole(self.folder / "history.json", lambda file: file.write(text.encode()))
+
+    def load(self) -> None:
+        """Go on from the checkpoint in the run's folder."""
+        assert self.folder is not None
+        state = checkpoint.read(self.folder, self.task.identity)
+        self.network.load_state_dict(state.model)
+        checkpoint.restore_optimizer(self.optimizer, state.optimizer)
+        self.step, self.history, self.best, self.best_map = state.step, state.history, state.best, state.best_map
+
+    def _diverged(self, what: str) -> None:
+        kept = "No folder was given to keep checkpoints in."
+        if self.folder is not None:
+            path = self.folder / checkpoint.NAME
+            kept = f"The last good checkpoint is {path}." if path.exists() else "There was no checkpoint yet."
+        raise TrainingStopped(
+            f"{what} became infinite or NaN at step {self.step}. {kept} Train with a lower learning_rate "
+            f"(it was {self.task.settings.rate(self.step):.2g} here) or a smaller margin_per_bit."
+        )
+
+
+def objective_of(method: Method, settings: DeepSettings) -> Objective:
+    """The loss of a method under its settings."""
+    return Objective(
+        margin_per_bit=settings.margin_per_bit,
+        laplacian_weight=settings.laplacian_weight if method.laplacian else 0.0,
+        laplacian_norm=cast(LaplacianNorm, settings.laplacian_norm),
+        laplacian="paper" if settings.laplacian == "paper" else "released",
+        sampled=settings.sampled_triplets,
+        balance_weight=settings.balance_weight if method.balance else 0.0,
+        nested=method.nested,
+    )
+
+
+def make_optimizer(network: HashNetwork, settings: DeepSettings) -> torch.optim.Optimizer:
+    """Adam or SGD; bit weights in a group of their own, neither decayed nor bound to the network's rate."""
+    groups: list[dict[str, Any]] = [{"params": list(network.phi.parameters()), "multiple": 1.0}]
+    if network.kind != "none":
+        groups.append({"params": [network.w], "multiple": settings.scale_rate, "weight_decay": 0.0})
+    if settings.optimizer == "sgd":
+        return torch.optim.SGD(groups, lr=1.0, momentum=0.9, weight_decay=settings.weight_decay)
+    return torch.optim.Adam(groups, lr=1.0, weight_decay=settings.weight_decay)
+
+
+def pick_device(name: str) -> torch.device:
+    """`auto` takes cuda, then mps, then the processor."""
+    if name != "auto":
+        return torch.device(name)
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+
+@contextmanager
+def _interrupts() -> Iterator[Callable[[], bool]]:
+    """Turns the first Ctrl-C into a flag, looked at between steps, so that no step is cut in half."""
+    pressed = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield pressed.is_set
+        return
+
+    def press(number: int, frame: Any) -> None:
+        if pressed.is_set():
+            raise KeyboardInterrupt
+        pressed.set()
+
+    before = signal.signal(signal.SIGINT, press)
+    try:
+        yield pressed.is_set
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,48 @@
+"""How good the codes of held-out training images are: tie-aware MAP, each image leaving itself out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from bitscale.data.splits import Int, relevance
+from bitscale.deep.network import HashNetwork
+from bitscale.deep.source import Source
+from bitscale.metrics import expected_ap, mean, rank
+
+if TYPE_CHECKING:
+    from bitscale.deep.train import Task
+
+MAX_ITEMS = 2_000
+BATCH = 500
+
+
+def project(network: HashNetwork, source: Source, rows: Int) -> NDArray[np.float32]:
+    """phi of some items, whose signs are their bits: (m, q); the network is left as it was."""
+    training = network.training
+    network.eval()
+    device = network.input_mean.device
+    blocks = [np.zeros((0, network.n_bits), np.float32)]
+    with torch.inference_mode():
+        for start in range(0, len(rows), BATCH):
+            blocks.append(network.project(source.batch(rows[start : start + BATCH]).to(device)).cpu().numpy())
+    network.train(training)
+    return np.concatenate(blocks)
+
+
+def validation_map(network: HashNetwork, task: Task) -> float:
+    """The expected MAP of the held-out images among themselves."""
+    rows = task.held_out[:: max(1, -(-len(task.held_out) // MAX_ITEMS))]
+    values = project(network, task.source, rows)
+    if network.tanh_like:
+        values = np.where(values >= 0, 1, -1) * network.scale().detach().cpu().numpy()
+    values = values.astype(np.float64)
+    squares = (values**2).sum(1)
+    distances = np.round(squares[:, None] + squares - 2 * values @ values.T, 6)  # equal codes are equally far
+    labels = task.labels[rows]
+    relevant = relevance(labels, labels)(np.arange(len(rows)))
+    found = mean(expected_ap(rank(distances, relevant, left_out=[np.array([i]) for i in range(len(rows))])))
+    return float(found.value)

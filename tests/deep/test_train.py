@@ -1,0 +1,161 @@
+"""Training runs: they learn, resume bit for bit, stop where they must and say why."""
+
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+import torch
+
+from bitscale.deep import train as module
+from bitscale.deep.checkpoint import NAME
+from bitscale.errors import CorruptFile, FileError, InputError, TrainingStopped
+from bitscale.hashers import make_hasher
+from tests.hashers.clusters import features, images
+
+TRAIN = features(200, seed=1)
+QUICK = {"iterations": 12, "classes_per_batch": 4, "images_per_class": 4}
+
+
+def make(name="drsch", **options):
+    return make_hasher(name, **{"n_bits": 8, "features": "none", **QUICK, **options})
+
+
+class Stop(Exception):
+    pass
+
+
+def stop_after(step):
+    def progress(now):
+        if now.step == step:
+            raise Stop
+
+    return progress
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("drsch", {}),
+        ("nested", {"network": "paper-net+recipe", "dropout": 0.3, "validation_share": 0.2}),
+        ("bs-dsch", {"optimizer": "sgd", "sampled_triplets": 50}),
+    ],
+)
+@pytest.mark.parametrize("kind", ["images", "vectors"])
+def test_resume_gives_the_same_weights_bit_for_bit(name, options, kind, tmp_path, monkeypatch):
+    part = TRAIN if kind == "vectors" else images(120, seed=1)
+    options = {**options, **({} if kind == "vectors" else {"features": "pixels", "shift": 1, "flip": True})}
+    whole = make(name, **options).fit(part)
+    monkeypatch.setattr(module, "CHECKPOINT_SECONDS", 0.0)  # after every step
+    with pytest.raises(Stop):
+        make(name, **options).fit(part, run=tmp_path, progress=stop_after(7))
+    resumed = make(name, **options).fit(part, run=tmp_path, resume=True)
+    assert resumed.fingerprint == whole.fingerprint
+    assert resumed.history == whole.history
+
+
+def test_ctrl_c_ends_the_step_and_keeps_it(tmp_path):
+    whole = make().fit(TRAIN)
+
+    def press(now):
+        if now.step == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        make().fit(TRAIN, run=tmp_path, progress=press)
+    assert signal.getsignal(signal.SIGINT) is before
+    steps = []
+    resumed = make().fit(TRAIN, run=tmp_path, resume=True, progress=lambda now: steps.append(now.step))
+    assert steps[0] in (6, 7)
+    assert resumed.fingerprint == whole.fingerprint
+
+
+def test_a_finished_run_resumed_is_itself(tmp_path):
+    first = make().fit(TRAIN, run=tmp_path)
+    assert make().fit(TRAIN, run=tmp_path, resume=True).fingerprint == first.fingerprint
+
+
+def test_loss_that_is_not_finite_stops_with_an_explanation(tmp_path, monkeypatch):
+    with pytest.raises(TrainingStopped, match=r"lower learning_rate"):
+        make("euclidean", optimizer="sgd", learning_rate=1e30).fit(TRAIN)
+    monkeypatch.setattr(module, "CHECKPOINT_SECONDS", 0.0)
+    with pytest.raises(TrainingStopped, match=r"last good checkpoint is|no checkpoint yet"):
+        make("euclidean", optimizer="sgd", learning_rate=1e30).fit(TRAIN, run=tmp_path)
+    if (tmp_path / NAME).exists():  # and what is kept is sound
+        from safetensors.torch import load_file
+
+        assert all(torch.isfinite(t).all() for name, t in load_file(tmp_path / NAME).items() if "model" in name)
+
+
+def test_a_checkpoint_of_another_configuration(tmp_path):
+    make().fit(TRAIN, run=tmp_path)
+    for other, what in (
+        (make(learning_rate=0.5), "learning_rate: None there, 0.5 here"),
+        (make("dsch"), "method: 'drsch' there, 'dsch' here"),
+        (make(n_bits=16), "n_bits"),
+        (make(seed=3), "seed"),
+    ):
+        with pytest.raises(InputError, match=what):
+            other.fit(TRAIN, run=tmp_path, resume=True)
+    with pytest.raises(InputError, match="trained_on"):
+        make().fit(features(200, seed=9), run=tmp_path, resume=True)
+
+
+def test_bad_checkpoints(tmp_path):
+    with pytest.raises(InputError, match="run="):
+        make().fit(TRAIN, resume=True)
+    with pytest.raises(FileError, match="no checkpoint"):
+        make().fit(TRAIN, run=tmp_path, resume=True)
+    (tmp_path / NAME).write_bytes(b"\x80\x04nonsense")
+    with pytest.raises(CorruptFile, match="damaged"):
+        make().fit(TRAIN, run=tmp_path, resume=True)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileError, match="cannot be written"):
+        make().fit(TRAIN, run=tmp_path / "file")
+
+
+def test_history_and_progress(tmp_path):
+    told = []
+    hasher = make(validation_share=0.25).fit(TRAIN, run=tmp_path, progress=told.append)
+    written = json.loads((tmp_path / "history.json").read_text())
+    assert written["history"] == hasher.history
+    assert [line["step"] for line in hasher.history] == list(range(12))
+    assert all(0 <= line["active"] <= 1 and line["laplacian_share"] > 0 for line in hasher.history)
+    assert 0 < hasher.history[-1]["validation_map"] <= 1
+    assert [now.step for now in told] == list(range(1, 13))
+    assert told[0].beta == 2
+    assert told[-1].seconds_left == 0
+    assert all(now.images_per_second > 0 for now in told)
+
+
+def test_the_weights_that_did_best_on_validation_are_kept(monkeypatch):
+    scores = iter([0.1, 0.9, 0.3] + [0.2] * 20)
+    seen = []
+    monkeypatch.setattr(module, "validation_map", lambda network, task: next(scores))
+    original = module.Training._advance
+
+    def spy(self):
+        found = original(self)
+        seen.append(self.network.phi[-1].weight.detach().clone())
+        return found
+
+    monkeypatch.setattr(module.Training, "_advance", spy)
+    hasher = make(validation_share=0.25).fit(TRAIN)
+    np.testing.assert_array_equal(hasher.arrays["phi.2.weight"], seen[1].numpy())
+
+
+def test_training_leaves_the_callers_randomness_alone():
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    make(dropout=0.5).fit(TRAIN)
+    assert torch.equal(torch.rand(3), expected)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd"])
+def test_the_loss_falls(optimizer):
+    hasher = make(iterations=60, optimizer=optimizer, beta_end=20.0).fit(TRAIN)
+    losses = [line["loss"] for line in hasher.history]
+    assert np.mean(losses[-5:]) < np.mean(losses[:5]) - 1
