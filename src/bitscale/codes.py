@@ -267,9 +267,8 @@ class Embeddings:
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, which: Index1D) -> Embeddings:
-        rows = self.values[[which]] if isinstance(which, int) else self.values[which]
-        return Embeddings(rows, model=self.model)
+    def __getitem__(self, which: Any) -> Embeddings:
+        return Embeddings(pick(self.values, which), model=self.model)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Embeddings):
@@ -284,7 +283,8 @@ class Embeddings:
     def distances(self, others: Embeddings) -> Float:
         """Squared Euclidean distances, (n, len(others)); never below 0."""
         a, b = self.values.astype(np.float64), others.values.astype(np.float64)
-        return np.maximum((a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T, 0.0)
+        squares: Float = np.maximum((a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T, 0.0)
+        return squares
 
 
 def check_bits(bits: int | None, n_bits: int, what: str = "these are") -> int:

@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from bitscale.cli import bench, datasets, demo, encode, evaluate, info
+from bitscale.cli import bench, datasets, demo, encode, evaluate, export, info, train
 from bitscale.errors import BitscaleError
 
 app = typer.Typer(
@@ -23,7 +23,9 @@ app.command("demo")(demo.demo)
 app.command("info")(info.info)
 app.add_typer(datasets.app, name="datasets")
 app.command("evaluate")(evaluate.evaluate)
+app.command("train")(train.train)
 app.command("encode")(encode.encode)
+app.command("export")(export.export)
 app.command("bench", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench.bench)
 
 

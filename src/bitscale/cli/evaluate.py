@@ -19,7 +19,7 @@ from bitscale.hashers import Hasher
 
 def evaluate(
     dataset: Annotated[str, typer.Argument(help="A name from `bitscale datasets`, or a folder of images.")] = "sample",
-    method: Annotated[str, typer.Argument(help="lsh, sh, itq, pca-rr, mlh, bre or ksh.")] = "itq",
+    method: Annotated[str, typer.Argument(help="itq, ksh, nested, ...: any of bitscale.hasher_names().")] = "itq",
     features: Annotated[str, typer.Option(help="pixels, gist, mobilenetv2, ...; pixels@32 for a size.")] = "pixels",
     bits: Annotated[str, typer.Option(help="Code lengths, with commas.")] = "64,32,16,8",
     each: Annotated[bool, typer.Option("--each", help="Train a model at each length, do not truncate one.")] = False,

@@ -1,8 +1,9 @@
-"""The precision@k curve of a report as a picture."""
+"""Pictures: the precision@k curve of a report, and how a training run went."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from bitscale.errors import FileError, InputError
 from bitscale.evaluation import Report
@@ -47,4 +48,23 @@ def plot_precision(report: Report, path: Path) -> None:
     )
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
+    figure.savefig(path, dpi=150)
+
+
+def plot_history(history: list[dict[str, Any]], path: Path) -> None:
+    """Draw loss and active triplets over the steps of a run; nothing where matplotlib is not installed."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return
+    steps = [line["step"] for line in history]
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
+    axes = figure.add_subplot()
+    axes.plot(steps, [line["loss"] for line in history], label="loss")
+    axes.set_xlabel("step")
+    axes.set_ylabel("loss")
+    shares = axes.twinx()
+    shares.plot(steps, [100 * line["active"] for line in history], color="tab:orange", label="active triplets")
+    shares.set_ylabel("active triplets, %")
+    figure.legend(loc="upper right", fontsize=8)
     figure.savefig(path, dpi=150)
