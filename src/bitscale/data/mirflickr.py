@@ -119,7 +119,14 @@ MIRFLICKR = DatasetInfo(
     protocols=("P0", "P0-db"),
     load=load,
     missing=_missing,
-    sources=(
+    sources=(  # the small one first: a break after the large one would bring that again
+        Source(
+            ("https://press.liacs.nl/mirflickr/mirflickr25k.v3b/mirflickr25k_annotations_v080.zip",),
+            "aa0138c79892b1b670184d142380948f",
+            207_220,
+            "mirflickr/annotations",
+            unpack=True,
+        ),
         Source(
             ("https://press.liacs.nl/mirflickr/mirflickr25k.v3b/mirflickr25k.zip",),
             "a23d0a8564ee84cda5622a6c2f947785",
@@ -127,13 +134,6 @@ MIRFLICKR = DatasetInfo(
             "",  # the archive brings the folder `mirflickr`
             unpack=True,
             max_unpacked=8 << 30,
-        ),
-        Source(
-            ("https://press.liacs.nl/mirflickr/mirflickr25k.v3b/mirflickr25k_annotations_v080.zip",),
-            "aa0138c79892b1b670184d142380948f",
-            207_220,
-            "mirflickr/annotations",
-            unpack=True,
         ),
     ),
 )
