@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from bitscale.errors import BitscaleError, CorruptFile, FileError, InputError, NewerFormat
+from bitscale.files import write_whole
 from bitscale.hashers.base import Arrays, Hasher
 from bitscale.version import __version__
 
@@ -35,17 +34,7 @@ def write(hasher: Hasher, path: Path) -> None:
     }
     payload = to_bytes(hasher.arrays, metadata={KEY: json.dumps(about, sort_keys=True)})
     try:
-        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".partial")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(payload)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(partial, 0o644)
-            os.replace(partial, path)
-        except BaseException:
-            os.unlink(partial)
-            raise
+        write_whole(path, lambda file: file.write(payload))
     except OSError as error:
         raise FileError(f"{path} cannot be written: {error.strerror}. Choose a folder that exists.") from error
 
@@ -59,7 +48,7 @@ def read(path: Path) -> tuple[dict[str, Any], Arrays]:
             header = (file.metadata() or {}).get(KEY)
             about = json.loads(header) if header else None
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a dict
-    except (SafetensorError, ValueError, TypeError, RecursionError) as error:
+    except (SafetensorError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptFile(f"{path} is damaged or is no hasher file ({error}). Save the hasher again.") from error
     if not isinstance(about, dict) or about.get("kind") != "hasher" or type(about.get("format")) is not int:
         raise CorruptFile(f"{path} is a safetensors file, but not a hasher of bitscale.")
