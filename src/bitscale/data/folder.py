@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.data.files import SUFFIXES, FileImages
-from bitscale.data.splits import SEED, Int, Labelled, Split, check_protocol, others, split_parts
+from bitscale.data.splits import SEED, Int, Labelled, Split, check_protocol, check_seed, others, split_parts
 from bitscale.errors import DataError, InputError
 
 PROTOCOLS = ("P0", "P0-db")
@@ -33,6 +33,7 @@ def load_folder(
     image gives no query.
     """
     check_protocol(protocol, PROTOCOLS, str(folder))
+    check_seed(seed, "the seed of a split")
     if not 0 < query_share < 1:
         raise InputError(f"query_share must lie between 0 and 1. Got {query_share}.")
     pool = read_folder(folder, labels=labels, separator=separator)
