@@ -16,12 +16,16 @@ from bitscale.errors import FileError, InputError
 from bitscale.evaluation import check_request, default_metrics
 from bitscale.hashers import Hasher
 
+DEFAULT_BITS = "64,32,16,8"
+
 
 def evaluate(
     dataset: Annotated[str, typer.Argument(help="A name from `bitscale datasets`, or a folder of images.")] = "sample",
     method: Annotated[str, typer.Argument(help="lsh, sh, itq, pca-rr, mlh, bre or ksh.")] = "itq",
     features: Annotated[str, typer.Option(help="pixels, gist, mobilenetv2, ...; pixels@32 for a size.")] = "pixels",
-    bits: Annotated[str, typer.Option(help="Code lengths, with commas.")] = "64,32,16,8",
+    bits: Annotated[
+        str | None, typer.Option(help="Code lengths, with commas.", show_default="64,32,16,8, or the model's own")
+    ] = None,
     each: Annotated[bool, typer.Option("--each", help="Train a model at each length, do not truncate one.")] = False,
     metrics: Annotated[
         str | None,
@@ -51,9 +55,12 @@ def evaluate(
 
     Try: bitscale evaluate sample itq --bits 32,16 --plot curve.png
     """
-    lengths = whole_numbers(bits)
     if each and (save or model or rankings):
         raise InputError("--each trains several models, so --save, --model and --rankings cannot go with it.")
+    if model and (setting or save or features != "pixels"):
+        raise InputError("--model is fitted already, so --set, --features and --save cannot go with it.")
+    saved = bs.load_hasher(model) if model else None
+    lengths = whole_numbers(bits if bits is not None else str(saved.n_bits) if saved else DEFAULT_BITS)
     for path in (save, out):
         if path and not path.absolute().parent.is_dir():
             raise FileError(f"{path} cannot be written: its folder does not exist.")
@@ -66,10 +73,10 @@ def evaluate(
     reports = []
     with progress_bar(as_json) as show:
         for group in [[used] for used in lengths] if each else [lengths]:
-            made = bs.load_hasher(model) if model else new_hasher(method, max(group), features, seed, setting or [])
+            made = saved or new_hasher(method, max(group), features, seed, setting or [])
             check_request(made, group, how["metrics"], ranking, rankings)
             made.extractor.cache = cache
-            if not model:
+            if not saved:
                 show(f"fit {method} at {made.n_bits} bits", 0, 1)
                 made.fit(split.train)
                 show(f"fit {method} at {made.n_bits} bits", 1, 1)
