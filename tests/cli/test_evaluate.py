@@ -1,6 +1,8 @@
 import json
 
+import numpy as np
 import pytest
+from PIL import Image
 
 import bitscale as bs
 from bitscale.evaluation import rescore
@@ -40,6 +42,18 @@ def test_a_model_each_length(tmp_path):
     assert [score["code"] for score in json.loads(out.stdout)["scores"]] == ["trained at 16", "trained at 8"]
 
 
+def test_a_folder_with_labels_from_a_table(tmp_path):
+    rng, lines = np.random.default_rng(0), ["file,labels"]
+    (tmp_path / "pictures").mkdir()
+    for i in range(40):
+        Image.fromarray(rng.integers(0, 256, (8, 8, 3), np.uint8)).save(tmp_path / "pictures" / f"{i}.png")
+        lines.append(f"{i}.png,{'odd' if i % 2 else 'even'};all")
+    (tmp_path / "l.csv").write_text("\n".join(lines))
+    words = ("--labels", "l.csv", "--bits", 8, "--metrics", "map", "--json")
+    out = bitscale("evaluate", "pictures", "lsh", *words, cwd=tmp_path)
+    assert json.loads(out.stdout)["scores"][0]["value"] == 1, out.stderr  # all share a label
+
+
 def test_settings_reach_the_method():
     out = bitscale("evaluate", "sample", "itq", "--bits", 8, "--metrics", "map", "--set", "iterations=3", "--json")
     assert json.loads(out.stdout)["lengths"][0]["settings"] == {"iterations": 3}
@@ -54,6 +68,7 @@ def test_settings_reach_the_method():
         (("sample", "itq", "--metrics", "mop"), "no metric 'mop'"),
         (("sample", "itq", "--ranking", "best"), "weighted, plain, relaxed"),
         (("sample", "itq", "--protocol", "C7"), "P0, P0-db"),
+        (("sample", "itq", "--labels", "x.csv"), "for a folder"),
         (("sample", "itq", "--seed", "-1"), "from 0 on"),
         (("sample", "itq", "--split-seed", "-1"), "from 0 on"),
         (("sample", "itq", "--metrics", f"map@{10**30}"), "no metric"),

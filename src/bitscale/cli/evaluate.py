@@ -33,6 +33,7 @@ def evaluate(
     ] = None,
     ranking: Annotated[str, typer.Option(help="weighted, plain or relaxed (real-valued queries).")] = "weighted",
     protocol: Annotated[str, typer.Option(help="P0, P0-db, C1 or C2, where the dataset has it.")] = "P0",
+    labels: Annotated[Path | None, typer.Option(help="Of a folder: a CSV file with the header file,labels.")] = None,
     root: Annotated[Path | None, typer.Option(help="Where data is kept.", show_default="BITSCALE_DATA")] = None,
     seed: Annotated[int, typer.Option(help="Of the method, and of the order of ties.")] = 0,
     split_seed: Annotated[int, typer.Option(help="Of drawing queries, where the protocol draws them.")] = 0,
@@ -66,7 +67,7 @@ def evaluate(
             raise FileError(f"{path} cannot be written: its folder does not exist.")
     if plot:
         check_plot(plot)
-    split = bs.load_dataset(dataset, root, protocol, seed=split_seed)
+    split = bs.load_dataset(dataset, root, protocol, seed=split_seed, labels=labels)
     names = [word.strip() for word in metrics.split(",")] if metrics else list(default_metrics(split))
     curve = [f"precision@{k}" for k in CURVE if k <= len(split.database)] if plot else []
     how: dict[str, Any] = {"metrics": list(dict.fromkeys([*names, *curve])), "ranking": ranking, "seed": seed}
