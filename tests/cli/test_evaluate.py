@@ -1,6 +1,8 @@
 import json
 
+import numpy as np
 import pytest
+from PIL import Image
 
 import bitscale as bs
 from bitscale.evaluation import rescore
@@ -26,9 +28,30 @@ def test_evaluate_prints_keeps_and_draws(tmp_path):
     assert json.loads(again.stdout)["scores"][0]["value"] == report["map", 8]
 
 
+def test_a_saved_model_is_taken_at_its_own_length(tmp_path):
+    split = bs.load_dataset("sample")
+    bs.make_hasher("lsh", n_bits=12).fit(split.train).save(tmp_path / "m")
+    out = bitscale("evaluate", "sample", "--model", tmp_path / "m", "--metrics", "map", "--json")
+    assert [score["code"] for score in json.loads(out.stdout)["scores"]] == ["trained at 12"], out.stderr
+    for words in (("--set", "x=1"), ("--features", "gist"), ("--save", tmp_path / "n")):
+        assert "fitted already" in bitscale("evaluate", "sample", "--model", tmp_path / "m", *words).stderr
+
+
 def test_a_model_each_length(tmp_path):
     out = bitscale("evaluate", "sample", "lsh", "--bits", "16,8", "--each", "--metrics", "map", "--json")
     assert [score["code"] for score in json.loads(out.stdout)["scores"]] == ["trained at 16", "trained at 8"]
+
+
+def test_a_folder_with_labels_from_a_table(tmp_path):
+    rng, lines = np.random.default_rng(0), ["file,labels"]
+    (tmp_path / "pictures").mkdir()
+    for i in range(40):
+        Image.fromarray(rng.integers(0, 256, (8, 8, 3), np.uint8)).save(tmp_path / "pictures" / f"{i}.png")
+        lines.append(f"{i}.png,{'odd' if i % 2 else 'even'};all")
+    (tmp_path / "l.csv").write_text("\n".join(lines))
+    words = ("--labels", "l.csv", "--bits", 8, "--metrics", "map", "--json")
+    out = bitscale("evaluate", "pictures", "lsh", *words, cwd=tmp_path)
+    assert json.loads(out.stdout)["scores"][0]["value"] == 1, out.stderr  # all share a label
 
 
 def test_settings_reach_the_method():
@@ -45,6 +68,13 @@ def test_settings_reach_the_method():
         (("sample", "itq", "--metrics", "mop"), "no metric 'mop'"),
         (("sample", "itq", "--ranking", "best"), "weighted, plain, relaxed"),
         (("sample", "itq", "--protocol", "C7"), "P0, P0-db"),
+        (("sample", "itq", "--labels", "x.csv"), "for a folder"),
+        (("sample", "itq", "--seed", "-1"), "from 0 on"),
+        (("sample", "itq", "--split-seed", "-1"), "from 0 on"),
+        (("sample", "itq", "--metrics", f"map@{10**30}"), "no metric"),
+        (("sample", "itq", "--metrics", f"precision@{10**30}"), "no metric"),
+        (("sample", "itq", "--features", "pixels@99999999"), "1 to 2048"),
+        (("sample", "itq", "--features", "gist@1000000"), "16 to 512"),
         (("sample", "itq", "--set", "anchors"), "NAME=VALUE"),
         (("sample", "itq", "--plot", "x.doc"), ".png"),
         (("sample", "itq", "--each", "--save", "x"), "--each"),

@@ -95,7 +95,7 @@ def test_a_wrong_checksum(server: Server, tmp_path: Path) -> None:
 
 
 def test_more_than_was_published(server: Server, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="not the published file"):
+    with pytest.raises(DataError, match="offers 1,000,000 bytes where 10 are expected"):
         fetch(source(server, size=10), tmp_path)
     assert list((tmp_path / "set").iterdir()) == []
 
@@ -107,6 +107,33 @@ def test_no_server_and_the_next_address(server: Server, tmp_path: Path) -> None:
     assert fetch(source(server, urls=(dead, server.url)), tmp_path).path.read_bytes() == BODY
     with pytest.raises(DataError, match="only http"):
         fetch(source(server, urls=("file:///etc/hosts",)), tmp_path / "other")
+
+
+@pytest.mark.parametrize("begun", [0, 400_000])
+def test_a_page_in_the_place_of_the_file_spoils_nothing(server: Server, tmp_path: Path, begun: int) -> None:
+    if begun:
+        (tmp_path / "set").mkdir()
+        (tmp_path / "set" / "file.bin.part").write_bytes(BODY[:begun])
+    with Server() as portal:
+        portal.body, portal.ranges = b"<html>log in</html>", False
+        threading.Thread(target=portal.serve_forever).start()
+        done = fetch(source(server, urls=(portal.url, server.url)), tmp_path)
+        portal.shutdown()
+    assert done.path.read_bytes() == BODY
+    assert done.downloaded == len(BODY) - begun
+
+
+def test_a_root_that_is_a_file(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "root").write_text("")
+    with pytest.raises(DataError, match="cannot be made"):
+        fetch(source(server), tmp_path / "root")
+
+
+def test_a_folder_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "a.tar").write_bytes(tar_of(("name", b"1")))
+    (tmp_path / "name").mkdir()
+    with pytest.raises(DataError, match=r"name cannot be put in place.*Move it away"):
+        unpack(tmp_path / "a.tar", tmp_path, 100)
 
 
 def tar_of(*members: tuple[str, bytes | tarfile.TarInfo]) -> bytes:

@@ -26,11 +26,20 @@ def folder(tmp_path: Path) -> Path:
 def test_sub_folders_are_labels(folder: Path) -> None:
     split = load_dataset(str(folder))
     assert split.train.label_names == ("cats", "dogs", "one")
-    assert np.bincount(split.query.labels, minlength=3).tolist() == [2, 1, 0]
-    assert (len(split.train), split.database) == (28, split.query)
+    assert np.bincount(split.query.labels, minlength=3).tolist() == [2, 2, 0]
+    assert (len(split.train), split.database) == (27, split.query)
     assert split.query.images[0].shape[2] == 3
     again = load_folder(folder)
     assert again.query.images.fingerprint == split.query.images.fingerprint
+
+
+def test_small_classes_can_find_something_and_be_learned(folder: Path) -> None:
+    for protocol in ("P0", "P0-db"):
+        split = load_folder(folder, protocol, query_share=0.01)
+        assert np.bincount(split.query.labels, minlength=3).tolist() == [2, 2, 0]
+        assert 0 < split.chance_map() < 1
+    greedy = load_folder(folder, query_share=0.99)
+    assert np.bincount(greedy.train.labels, minlength=3).tolist() == [1, 1, 1]
 
 
 def test_a_change_of_a_file_changes_the_fingerprint(folder: Path) -> None:

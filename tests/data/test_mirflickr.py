@@ -42,6 +42,13 @@ def test_packed(root: Path) -> None:
     assert 0 < split.chance_map() < 1
 
 
+def test_a_part_of_it_is_named_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_packed(root / "mirflickr")
+    assert load_dataset("mirflickr", root).name == "mirflickr"
+    monkeypatch.setattr(mirflickr, "N_PICTURES", 125)
+    assert load_dataset("mirflickr", root).name == "mirflickr-100"
+
+
 def test_official_layout(root: Path) -> None:
     folder = root / "mirflickr"
     labels = write_packed(folder)

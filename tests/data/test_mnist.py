@@ -29,6 +29,23 @@ def test_zipped_and_plain_are_the_same_images(tmp_path: Path) -> None:
     assert np.array_equal(a.labels, b.labels)
 
 
+def test_a_folder_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_mnist(tmp_path / "mnist", zipped=True)
+    before = sorted((tmp_path / "mnist").iterdir())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("bitscale.data.mnist.os.access", lambda path, mode: False)
+    split = load_dataset("mnist", tmp_path)
+    assert split.query.images[0].shape == (28, 28, 1)
+    assert sorted((tmp_path / "mnist").iterdir()) == before
+    place = tmp_path / "cache" / "bitscale" / "unzipped"
+    assert split.query.images.path.parent == place
+    assert place.stat().st_mode & 0o077 == 0  # nobody else can put pixels there
+    (tmp_path / "cache2").write_text("in the way")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache2"))
+    with pytest.raises(DataError, match="cannot be unzipped"):
+        load_dataset("mnist", tmp_path)
+
+
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     write_mnist(tmp_path / "mnist")
     (tmp_path / "mnist" / FILES[2]).unlink()

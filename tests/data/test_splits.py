@@ -23,6 +23,14 @@ def pool(per_class: int = 6_000) -> Labelled:
     return labelled(np.repeat(np.arange(10), per_class))
 
 
+def test_rows_of_a_plain_array() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (9, 4, 5), np.uint8)
+    rows = np.array([7, 2])
+    part = Labelled(pixels, np.arange(9), tuple("abcdefghi")).take(rows)
+    assert np.array_equal(part.images, pixels[rows])
+    assert part.labels.tolist() == [7, 2]
+
+
 def test_p0_searches_the_queries_within_themselves() -> None:
     split = split_pool("x", "P0", pool())
     assert (len(split.train), len(split.query), split.database) == (50_000, 10_000, split.query)

@@ -27,6 +27,17 @@ def test_cached_features_are_timed_without_the_cache(sample, tmp_path):
     assert hasher.extractor.cache == tmp_path
 
 
+def test_cached_features_of_a_plain_array(sample, tmp_path):
+    from bitscale.data import Labelled, LeftOut, Split
+
+    pixels = np.stack([sample.query.images[i] for i in range(70)])
+    part = Labelled(pixels, sample.query.labels[:70], sample.query.label_names)
+    hasher = make_hasher("lsh", n_bits=8, features="gist")
+    hasher.extractor.cache = tmp_path
+    split = Split("array", "P0", part, part, part, LeftOut.itself(70))
+    assert 0 < evaluate(hasher.fit(part), split, metrics="map")["map", 8] < 1
+
+
 def sample_of(sample):
     from bitscale.data import LeftOut, Split
 

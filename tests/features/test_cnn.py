@@ -150,6 +150,9 @@ def test_timm_models_by_a_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (features.dim, features.size) == (3, 48)  # type: ignore[attr-defined]
     white = np.full((2, 10, 20, 3), 255, np.uint8)
     np.testing.assert_allclose(features.extract(white), 2.0, rtol=1e-5)
+    for name in ("hf-hub:stranger/model", "local-dir:/tmp/x", "../x", ""):
+        with pytest.raises(InputError, match="letters, digits"):
+            make_features(f"timm:{name}")
     monkeypatch.setitem(sys.modules, "timm", None)
     with pytest.raises(InputError, match="pip install timm"):
         make_features("timm:any")

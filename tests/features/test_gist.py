@@ -68,5 +68,5 @@ def test_batches_do_not_change_the_result() -> None:
 
 
 def test_bad_sizes() -> None:
-    with pytest.raises(InputError, match="at least 16"):
+    with pytest.raises(InputError, match="16 to 512"):
         make_features("gist@30")

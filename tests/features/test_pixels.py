@@ -48,5 +48,5 @@ def test_names() -> None:
         make_features("gist@big")
     with pytest.raises(InputError, match="weights="):
         make_features("gist", weights="x")
-    with pytest.raises(InputError, match="at least 1"):
+    with pytest.raises(InputError, match="1 to 2048"):
         make_features("pixels@0")

@@ -159,6 +159,11 @@ def test_bad_input(name, fitted):
         fitted[name].encode(np.zeros((3, 8, 10), np.uint8))
     with pytest.raises(InputError, match="NaN or infinity"):
         fitted[name].encode(np.full((3, 80), np.nan, np.float32))
+    with pytest.raises(InputError, match="or scale them"):
+        make(name).fit(Labelled(TRAIN.images * np.float32(1e20), TRAIN.labels, TRAIN.label_names))
+    for seed in (-1, 1.5, True, "0"):
+        with pytest.raises(InputError, match="seed must be a whole number"):
+            make(name, seed=seed)
     with pytest.raises(InputError, match="at least two images"):
         make(name).fit(features(1, seed=0))
     with pytest.raises(InputError, match="has no setting 'colour'"):

@@ -47,6 +47,7 @@ def test_overwriting_leaves_one_whole_file(saved, tmp_path):
         ({"settings": {"shell": "ls"}}, "no setting"),
         ({"settings": [1]}, "table"),
         ({"seed": "0"}, "whole number"),
+        ({"seed": -1}, "whole number"),
         ({"features": 3}, "name"),
         ({"fingerprint": "0" * 32}, "changed after"),
         ({"settings": {"iterations": 4}}, "changed after"),
@@ -88,6 +89,16 @@ def test_a_pickle_is_not_run(tmp_path):
     (tmp_path / "evil").write_bytes(pickle.dumps(print))
     with pytest.raises(CorruptFile):
         load_hasher(tmp_path / "evil")
+
+
+def test_numbers_that_numpy_does_not_have(saved, tmp_path):
+    about, _ = read(saved)
+    header = {"__metadata__": {KEY: json.dumps(about)}}
+    header["matrix"] = {"dtype": "F8_E4M3", "shape": [1, 8], "data_offsets": [0, 8]}
+    text = json.dumps(header).encode()
+    (tmp_path / "odd").write_bytes(len(text).to_bytes(8, "little") + text + bytes(8))
+    with pytest.raises(CorruptFile, match="no hasher file"):
+        load_hasher(tmp_path / "odd")
 
 
 def test_missing_files_and_folders(saved, tmp_path):

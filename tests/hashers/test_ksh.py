@@ -55,6 +55,20 @@ def test_the_climb_never_ends_below_its_start(seed):
     assert height(end) > height(start / np.linalg.norm(start))
 
 
+def test_the_climb_leaves_a_start_below_zero():
+    kernel, rng = whitened_kernel(), np.random.default_rng(0)
+    codes = np.repeat(rng.choice([-1, 1], size=(400, 1)), 12, axis=1).astype(np.float32)
+    residual = Residual(Similarity(TRAIN.labels), codes, 2)
+    start = kernel.T @ codes[:, 0]  # follows what must not be repeated
+    start = (start / np.linalg.norm(start)).astype(np.float64)
+
+    def height(a):
+        return residual.agreement(np.tanh(kernel @ a.astype(np.float32) / 2))
+
+    assert height(start) < 0
+    assert height(climb(kernel, residual, start, 50)) > height(start) + 0.01
+
+
 @pytest.mark.parametrize("iterations", [0, 50])
 def test_no_bit_ends_below_its_spectral_start(iterations):
     kernel, similarity = whitened_kernel(), Similarity(TRAIN.labels)

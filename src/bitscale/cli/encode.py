@@ -36,6 +36,8 @@ def encode(
     """
     if out.suffix not in (".npy", ".bsi"):
         raise InputError(f"OUT must end in .npy (packed codes) or .bsi (an index). Got {out.name}.")
+    if not out.absolute().parent.is_dir():
+        raise FileError(f"{out} cannot be written: its folder does not exist.")
     hasher = bs.load_hasher(model)
     images, names = read_inputs(inputs)
     with progress_bar(as_json) as show:

@@ -16,12 +16,16 @@ from bitscale.errors import FileError, InputError
 from bitscale.evaluation import check_request, default_metrics
 from bitscale.hashers import Hasher
 
+DEFAULT_BITS = "64,32,16,8"
+
 
 def evaluate(
     dataset: Annotated[str, typer.Argument(help="A name from `bitscale datasets`, or a folder of images.")] = "sample",
     method: Annotated[str, typer.Argument(help="itq, ksh, nested, ...: any of bitscale.hasher_names().")] = "itq",
     features: Annotated[str, typer.Option(help="pixels, gist, mobilenetv2, ...; pixels@32 for a size.")] = "pixels",
-    bits: Annotated[str, typer.Option(help="Code lengths, with commas.")] = "64,32,16,8",
+    bits: Annotated[
+        str | None, typer.Option(help="Code lengths, with commas.", show_default="64,32,16,8, or the model's own")
+    ] = None,
     each: Annotated[bool, typer.Option("--each", help="Train a model at each length, do not truncate one.")] = False,
     metrics: Annotated[
         str | None,
@@ -29,6 +33,7 @@ def evaluate(
     ] = None,
     ranking: Annotated[str, typer.Option(help="weighted, plain or relaxed (real-valued queries).")] = "weighted",
     protocol: Annotated[str, typer.Option(help="P0, P0-db, C1 or C2, where the dataset has it.")] = "P0",
+    labels: Annotated[Path | None, typer.Option(help="Of a folder: a CSV file with the header file,labels.")] = None,
     root: Annotated[Path | None, typer.Option(help="Where data is kept.", show_default="BITSCALE_DATA")] = None,
     seed: Annotated[int, typer.Option(help="Of the method, and of the order of ties.")] = 0,
     split_seed: Annotated[int, typer.Option(help="Of drawing queries, where the protocol draws them.")] = 0,
@@ -51,25 +56,28 @@ def evaluate(
 
     Try: bitscale evaluate sample itq --bits 32,16 --plot curve.png
     """
-    lengths = whole_numbers(bits)
     if each and (save or model or rankings):
         raise InputError("--each trains several models, so --save, --model and --rankings cannot go with it.")
+    if model and (setting or save or features != "pixels"):
+        raise InputError("--model is fitted already, so --set, --features and --save cannot go with it.")
+    saved = bs.load_hasher(model) if model else None
+    lengths = whole_numbers(bits if bits is not None else str(saved.n_bits) if saved else DEFAULT_BITS)
     for path in (save, out):
         if path and not path.absolute().parent.is_dir():
             raise FileError(f"{path} cannot be written: its folder does not exist.")
     if plot:
         check_plot(plot)
-    split = bs.load_dataset(dataset, root, protocol, seed=split_seed)
+    split = bs.load_dataset(dataset, root, protocol, seed=split_seed, labels=labels)
     names = [word.strip() for word in metrics.split(",")] if metrics else list(default_metrics(split))
     curve = [f"precision@{k}" for k in CURVE if k <= len(split.database)] if plot else []
     how: dict[str, Any] = {"metrics": list(dict.fromkeys([*names, *curve])), "ranking": ranking, "seed": seed}
     reports = []
     with progress_bar(as_json) as show:
         for group in [[used] for used in lengths] if each else [lengths]:
-            made = bs.load_hasher(model) if model else new_hasher(method, max(group), features, seed, setting or [])
+            made = saved or new_hasher(method, max(group), features, seed, setting or [])
             check_request(made, group, how["metrics"], ranking, rankings)
             made.extractor.cache = cache
-            if not model:
+            if not saved:
                 show(f"fit {method} at {made.n_bits} bits", 0, 1)
                 made.fit(split.train)
                 show(f"fit {method} at {made.n_bits} bits", 1, 1)

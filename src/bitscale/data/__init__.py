@@ -19,7 +19,7 @@ from bitscale.data.mirflickr import MIRFLICKR
 from bitscale.data.mnist import FASHION_MNIST, MNIST
 from bitscale.data.nuswide import NUS_WIDE
 from bitscale.data.sample import SAMPLE
-from bitscale.data.splits import PROTOCOLS, SEED, Images, Labelled, LeftOut, Split, relevance
+from bitscale.data.splits import PROTOCOLS, SEED, Images, Labelled, LeftOut, Split, check_seed, relevance
 from bitscale.errors import DataError, InputError
 
 __all__ = [
@@ -83,11 +83,25 @@ def dataset_info(name: str) -> DatasetInfo:
     return REGISTRY[name]
 
 
-def load_dataset(name: str, root: str | Path | None = None, protocol: str = "P0", *, seed: int = SEED) -> Split:
-    """A dataset by name, or a folder of images by path, split by a protocol; images are read when used."""
+def load_dataset(
+    name: str,
+    root: str | Path | None = None,
+    protocol: str = "P0",
+    *,
+    seed: int = SEED,
+    labels: str | Path | None = None,
+) -> Split:
+    """A dataset by name, or a folder of images by path, split by a protocol; images are read when used.
+
+    `labels` is a CSV file for a folder whose sub-folders are not its labels; see `load_folder`.
+    """
+    check_seed(seed, "the seed of a split")
     if name not in REGISTRY and Path(name).is_dir():
-        return load_folder(name, protocol, seed=seed)
-    return dataset_info(name).load(data_root(root), protocol, seed)
+        return load_folder(name, protocol, labels=labels, seed=seed)
+    info = dataset_info(name)
+    if labels is not None:
+        raise InputError(f"labels= is for a folder of images; {name} has its own.")
+    return info.load(data_root(root), protocol, seed)
 
 
 def datasets(root: str | Path | None = None) -> tuple[DatasetStatus, ...]:

@@ -63,7 +63,10 @@ class Fetched:
 def fetch_source(source: Source, root: Path, progress: Progress | None = None) -> Fetched:
     """Download one source to its place under `root`, check it, and unpack it where it is an archive."""
     target = root / source.folder
-    target.mkdir(parents=True, exist_ok=True)
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{target} cannot be made: {error.strerror}. Choose another root= (--root).") from error
     place = target / source.file_name
     resumed, downloaded = 0, 0
     if not (place.exists() and place.stat().st_size == source.size and md5_of(place) == source.md5):
@@ -107,6 +110,7 @@ def _append(url: str, part: Path, source: Source, progress: Progress | None) -> 
     with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:
         resumed = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {start}-")
         done = start if resumed else 0
+        _check_length(answer.headers.get("Content-Length"), source.size - done)
         brought = 0
         with part.open("ab" if resumed else "wb") as file:
             while block := answer.read(_BLOCK):
@@ -121,13 +125,19 @@ def _append(url: str, part: Path, source: Source, progress: Progress | None) -> 
     return brought
 
 
+def _check_length(announced: str | None, expected: int) -> None:
+    """Refuse, before a byte is kept, a page in the place of the file: the next address would be appended to it."""
+    if announced is not None and announced.isdecimal() and int(announced) != expected:
+        raise HTTPException(f"it offers {int(announced):,} bytes where {expected:,} are expected.")
+
+
 def _check(source: Source, part: Path, start: int, problems: list[str]) -> None:
     size = part.stat().st_size if part.exists() else 0
     if size < source.size:
         why = " ".join(problems) or "The connection closed early."
         raise DataError(
             f"{source.file_name} is not complete: {size:,} of {source.size:,} bytes. {why} "
-            "What came is kept; run the same command again to go on."
+            f"{'What came is kept; run' if size else 'Run'} the same command again to go on."
         )
     found = md5_of(part)
     if size != source.size or found != source.md5:
@@ -159,8 +169,11 @@ def unpack(archive: Path, target: Path, max_bytes: int, progress: Progress | Non
                 "Remove it and fetch again."
             ) from error
         for name in names:
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(Path(hidden, name), target / name)
+            try:
+                (target / name).parent.mkdir(parents=True, exist_ok=True)
+                os.replace(Path(hidden, name), target / name)
+            except OSError as error:
+                raise DataError(f"{target / name} cannot be put in place: {error.strerror}. Move it away.") from error
     return [target / name for name in names]
 
 

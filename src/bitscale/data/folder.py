@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.data.files import SUFFIXES, FileImages
-from bitscale.data.splits import SEED, Int, Labelled, Split, check_protocol, others, split_parts
+from bitscale.data.splits import SEED, Int, Labelled, Split, check_protocol, check_seed, others, split_parts
 from bitscale.errors import DataError, InputError
 
 PROTOCOLS = ("P0", "P0-db")
@@ -25,14 +25,15 @@ def load_folder(
     query_share: float = 0.1,
     seed: int = SEED,
 ) -> Split:
-    """A folder of images under P0 or P0-db; of every class `query_share` are drawn as queries, one at least.
+    """A folder of images under P0 or P0-db; of every class `query_share` are drawn as queries, two at least.
 
     Without `labels` an image's label is the first folder on its way (`cats/tabby/1.jpg` is a "cats").
     `labels` names a CSV file with the header `file,labels`: paths below the folder, and labels divided by
-    `separator`; where any image has several, or none, the dataset is multi-label. A class with a single
-    image gives no query.
+    `separator`; where any image has several, or none, the dataset is multi-label. A lone query of a class would find
+    nothing relevant under P0, hence two; a class keeps one image to train on, so a single one gives no query.
     """
     check_protocol(protocol, PROTOCOLS, str(folder))
+    check_seed(seed, "the seed of a split")
     if not 0 < query_share < 1:
         raise InputError(f"query_share must lie between 0 and 1. Got {query_share}.")
     pool = read_folder(folder, labels=labels, separator=separator)
@@ -128,5 +129,6 @@ def _draw_queries(pool: Labelled, share: float, rng: np.random.Generator) -> Int
     for label in range(len(pool.label_names)):
         members = np.flatnonzero(pool.labels == label)
         if len(members) > 1:
-            drawn.append(rng.permutation(members)[: max(1, round(share * len(members)))])
+            n = min(max(2, round(share * len(members))), len(members) - 1)
+            drawn.append(rng.permutation(members)[:n])
     return np.sort(np.concatenate(drawn))

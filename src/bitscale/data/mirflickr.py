@@ -3,7 +3,7 @@
 Two layouts are read. Packed, 64x64: `images.npy`, `labels38.npy`, `names38.txt`. Official: `im1.jpg` ...
 `im25000.jpg`, and `annotations/*.txt`, each a list of picture numbers. Of the 38 annotations the 14
 that end in `_r1` are subsets of others and are not used. Pictures with no label are dropped; 2,000 random
-ones are the queries.
+ones are the queries. A pack of fewer than all pictures is named by their number, as numbers on it do not compare.
 """
 
 from __future__ import annotations
@@ -39,9 +39,10 @@ def load(root: Path, protocol: str, seed: int) -> Split:
     pool = Labelled(images.take(rows), labels[rows], CONCEPTS)
     if len(pool) <= N_QUERIES:
         raise DataError(f"{folder} has {len(pool):,} labelled pictures; the protocol draws {N_QUERIES:,} queries.")
+    name = MIRFLICKR.name if len(images) == N_PICTURES else f"{MIRFLICKR.name}-{len(images)}"  # a part is named so
     query = np.sort(np.random.default_rng(seed).permutation(len(pool))[:N_QUERIES])
     rest = others(query, len(pool))
-    return split_parts("mirflickr", protocol, pool.take(rest), pool.take(query), seed=seed)
+    return split_parts(name, protocol, pool.take(rest), pool.take(query), seed=seed)
 
 
 def read_packed(folder: Path) -> tuple[Images, Bool]:
@@ -119,7 +120,14 @@ MIRFLICKR = DatasetInfo(
     protocols=("P0", "P0-db"),
     load=load,
     missing=_missing,
-    sources=(
+    sources=(  # the small one first: a break after the large one would bring that again
+        Source(
+            ("https://press.liacs.nl/mirflickr/mirflickr25k.v3b/mirflickr25k_annotations_v080.zip",),
+            "aa0138c79892b1b670184d142380948f",
+            207_220,
+            "mirflickr/annotations",
+            unpack=True,
+        ),
         Source(
             ("https://press.liacs.nl/mirflickr/mirflickr25k.v3b/mirflickr25k.zip",),
             "a23d0a8564ee84cda5622a6c2f947785",
@@ -127,13 +135,6 @@ MIRFLICKR = DatasetInfo(
             "",  # the archive brings the folder `mirflickr`
             unpack=True,
             max_unpacked=8 << 30,
-        ),
-        Source(
-            ("https://press.liacs.nl/mirflickr/mirflickr25k.v3b/mirflickr25k_annotations_v080.zip",),
-            "aa0138c79892b1b670184d142380948f",
-            207_220,
-            "mirflickr/annotations",
-            unpack=True,
         ),
     ),
 )

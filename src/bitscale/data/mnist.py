@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import os
 import struct
-import tempfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +19,7 @@ from bitscale.data.images import Joined, MappedImages
 from bitscale.data.info import DatasetInfo, require
 from bitscale.data.splits import PROTOCOLS, Labelled, Split, check_protocol, split_parts, split_pool
 from bitscale.errors import DataError
+from bitscale.files import write_whole
 
 FILES = (
     "train-images-idx3-ubyte",
@@ -73,27 +74,27 @@ def map_images(path: Path) -> MappedImages:
 
 
 def unzipped(path: Path) -> Path:
-    """The plain file of a gzipped one: written once beside it, or among the temporary files."""
+    """The plain file of a gzipped one: written once beside it, or into the user's own cache directory."""
     plain = path.with_suffix("")
-    if plain.exists():
-        return plain
     try:
-        handle, partial = tempfile.mkstemp(prefix=f".{plain.name}-", dir=path.parent)
-    except OSError:
-        stamp = path.stat()
-        plain = Path(tempfile.gettempdir(), f"bitscale-{plain.name}-{stamp.st_size}-{stamp.st_mtime_ns}")
-        if plain.exists():
-            return plain
-        handle, partial = tempfile.mkstemp(prefix=f".{plain.name}-", dir=plain.parent)
-    try:
-        with os.fdopen(handle, "wb") as out:
-            _guard(path, lambda: _inflate(path, out))
-        os.chmod(partial, 0o644)
-        os.replace(partial, plain)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise
+        if not plain.exists() and not os.access(path.parent, os.W_OK):
+            plain = _cached_place(path)
+        if not plain.exists():
+            write_whole(plain, lambda out: _guard(path, lambda: _inflate(path, out)))
+    except OSError as error:
+        raise DataError(f"{path} cannot be unzipped to {plain}: {error.strerror}. Make room, or unzip it.") from error
     return plain
+
+
+def _cached_place(path: Path) -> Path:
+    """Where no one but the user can write: a shared temporary folder could hold pixels of someone else."""
+    from platformdirs import user_cache_path
+
+    facts = path.stat()
+    known = hashlib.sha256(f"{path.resolve()} {facts.st_size} {facts.st_mtime_ns}".encode()).hexdigest()[:16]
+    folder = user_cache_path("bitscale", appauthor=False) / "unzipped"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder / f"{path.stem}-{known}"
 
 
 def _inflate(path: Path, out: IO[bytes]) -> None:

@@ -72,7 +72,9 @@ class Labelled:
 
     def take(self, rows: Int) -> Labelled:
         """Some rows, lazily."""
-        return Labelled(self.images.take(rows), self.labels[rows], self.label_names)
+        images: Any = self.images  # the user's own may be a plain array, whose `take` is another
+        some: Any = images[rows] if isinstance(images, np.ndarray) else images.take(rows)
+        return Labelled(some, self.labels[rows], self.label_names)
 
 
 def check_labels(labels: Labels, n_labels: int) -> Labels:
@@ -231,6 +233,13 @@ def check_protocol(protocol: str, allowed: tuple[str, ...], name: str) -> None:
     """Refuse a protocol that `name` does not have."""
     if protocol not in allowed:
         raise InputError(f"{name} can be split by {', '.join(allowed)}. Got protocol {protocol!r}.")
+
+
+def check_seed(seed: int, what: str = "seed") -> int:
+    """A seed as numpy takes it, or say what it must be."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"{what} must be a whole number from 0 on. Got {seed!r}.")
+    return int(seed)
 
 
 def split_parts(

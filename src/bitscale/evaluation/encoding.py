@@ -81,7 +81,7 @@ def uncached_seconds(hasher: Hasher, split: Split) -> float | None:
         return None
     bare = copy.copy(extractor)
     bare.cache = None
-    few = split.query.images.take(np.arange(min(SAMPLE, len(split.query))))
+    few = split.query.take(np.arange(min(SAMPLE, len(split.query)))).images
     bare.extract(few)  # to warm up
     start = time.perf_counter()
     bare.extract(few)

@@ -128,7 +128,7 @@ def _read(path: Path) -> dict[str, Unsigned]:
     try:
         with safe_open(path, framework="numpy") as file:
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a dict
-    except (SafetensorError, ValueError, TypeError) as error:
+    except (SafetensorError, ValueError, TypeError, AttributeError) as error:
         raise CorruptFile(f"{path} is damaged ({error}). Evaluate again.") from error
     if arrays.keys() != set(_ARRAYS) or any(array.dtype.kind != "u" for array in arrays.values()):
         raise CorruptFile(f"{path} holds no rankings of bitscale.")

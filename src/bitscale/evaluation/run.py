@@ -11,7 +11,7 @@ import numpy as np
 
 from bitscale import metrics as m
 from bitscale.codes import check_bits
-from bitscale.data.splits import Split
+from bitscale.data.splits import Split, check_seed
 from bitscale.errors import InputError
 from bitscale.evaluation.encoding import Encoded, Progress, encode_split
 from bitscale.evaluation.rankings import RankingWriter
@@ -57,6 +57,7 @@ def evaluate(
     lengths = [bits] if isinstance(bits, int | np.integer) else list(bits if bits is not None else [hasher.n_bits])
     names = [metrics] if isinstance(metrics, str) else list(metrics if metrics is not None else default_metrics(split))
     check_request(hasher, lengths, names, ranking, keep_rankings)
+    check_seed(seed, "the seed of ties")
     writer = None if keep_rankings is None else RankingWriter(Path(keep_rankings))
     encoded = encode_split(hasher, split, relaxed=ranking == "relaxed", progress=progress)
     named = "plain" if ranking == "weighted" and not np.ptp(encoded.database.bit_weights) else ranking

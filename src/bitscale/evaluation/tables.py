@@ -56,7 +56,7 @@ def rich_table(report: Report) -> Table:
     from rich.text import Text
 
     note = Text("\n".join(notes(report)))
-    table = Table(title=Text(heading(report)), title_justify="left", caption=note, caption_justify="left")
+    table = Table(title=Text(heading(report)), title_justify="left", caption=note, caption_justify="left", min_width=76)
     for i, name in enumerate(columns(report)):
         table.add_column(Text(name), justify="right" if i else "left")
     for i, line in enumerate(rows(report)):

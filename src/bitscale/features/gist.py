@@ -30,8 +30,8 @@ class GistFeatures(Features):
     batch_size = 32  # keeps one filter's responses within a core's cache
 
     def __init__(self, size: int = 32) -> None:
-        if size < 16 or size % GRID:
-            raise InputError(f"gist needs a size of at least 16 that 4 divides. Got {size}.")
+        if not 16 <= size <= 512 or size % GRID:
+            raise InputError(f"gist takes a size of 16 to 512 that 4 divides. Got {size}.")
         self.size, self.pad = size, size // 4
         n = size + 2 * self.pad
         self.lowpass = _lowpass(size + 2 * PREFILTER_PAD)  # (n', n' // 2 + 1)

@@ -17,8 +17,8 @@ class PixelFeatures(Features):
     cacheable = False  # quicker made than read
 
     def __init__(self, size: int | None = None) -> None:
-        if size is not None and size < 1:
-            raise InputError(f"size must be at least 1. Got {size}.")
+        if size is not None and not 1 <= size <= 2048:
+            raise InputError(f"pixels take a size of 1 to 2048. Got {size}.")
         self.size = size
         self.dim = None
 

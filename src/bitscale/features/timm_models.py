@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,14 +21,18 @@ class TimmFeatures(CnnFeatures):
 
     def __init__(self, name: str, size: int | None = None) -> None:
         check_size(size)
+        model = name.removeprefix("timm:")
+        if not re.fullmatch(r"[\w.-]+", model, re.ASCII):
+            # a saved hasher names its features: it must not lead to a stranger's hub (hf-hub:...) or folder
+            raise InputError(f"a timm model is named by letters, digits, dots and dashes. Got {model!r}.")
         try:
             import timm
         except ImportError as error:
             raise InputError(f"{name} needs timm, which cannot be imported ({error}): pip install timm.") from error
         try:
-            self.model: nn.Module = timm.create_model(name.removeprefix("timm:"), pretrained=True, num_classes=0)
+            self.model: nn.Module = timm.create_model(model, pretrained=True, num_classes=0)
         except RuntimeError as error:
-            raise InputError(f"timm cannot make {name.removeprefix('timm:')!r} ({error}).") from error
+            raise InputError(f"timm cannot make {model!r} ({error}).") from error
         config: dict[str, Any] = timm.data.resolve_model_data_config(self.model)
         self.name, self.dim, self.batch_size = name, int(self.model.num_features), 32
         self.size = size or int(config["input_size"][-1])

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.codes import MAX_BITS, Codes, Relaxed
-from bitscale.data.splits import Labelled, Labels
+from bitscale.data.splits import Labelled, Labels, check_seed
 from bitscale.errors import InputError, NotFitted
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ Float32 = NDArray[np.float32]
 Arrays = dict[str, Float32]
 
 ENCODE_ROWS = 65_536  # images encoded at a time, so that features of a large set are never all in memory
+LARGEST = 1e12  # features may be: sums of their squares then stay within float32
 SPREAD_ROWS = 10_000  # training items that the scale of the relaxed values is measured on
 
 
@@ -45,7 +46,7 @@ class Hasher(ABC):
     def __init__(self, n_bits: int, *, features: str = "pixels", seed: int = 0, settings: Any = None) -> None:
         if isinstance(n_bits, bool) or not isinstance(n_bits, int | np.integer) or not 1 <= n_bits <= MAX_BITS:
             raise InputError(f"n_bits must be a whole number between 1 and {MAX_BITS}. Got {n_bits!r}.")
-        self.n_bits, self.features, self.seed = int(n_bits), features, int(seed)
+        self.n_bits, self.features, self.seed = int(n_bits), features, check_seed(seed)
         self.settings = self.Settings() if settings is None else settings
         self._arrays: Arrays | None = None
         self._fingerprint: str | None = None
@@ -169,8 +170,11 @@ class Hasher(ABC):
 
     def _extract(self, images: Any) -> Float32:
         x = self.extractor.extract(images)  # (n, d)
-        if not np.isfinite(x).all():
-            raise InputError("features must be finite numbers. Remove or repair rows with NaN or infinity.")
+        if x.size and not max(abs(x.min()), abs(x.max())) <= LARGEST:  # NaN is not <= anything
+            raise InputError(
+                f"features must be finite numbers, at most {LARGEST:.0e} in size. Repair rows with NaN or infinity, "
+                "or scale them."
+            )
         return np.ascontiguousarray(x, np.float32)
 
 

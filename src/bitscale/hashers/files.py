@@ -49,7 +49,7 @@ def read(path: Path) -> tuple[dict[str, Any], Arrays]:
             header = (file.metadata() or {}).get(KEY)
             about = json.loads(header) if header else None
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a dict
-    except (SafetensorError, ValueError, TypeError, RecursionError) as error:
+    except (SafetensorError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise CorruptFile(f"{path} is damaged or is no hasher file ({error}). Save the hasher again.") from error
     if not isinstance(about, dict) or about.get("kind") != "hasher" or type(about.get("format")) is not int:
         raise CorruptFile(f"{path} is a safetensors file, but not a hasher of bitscale.")

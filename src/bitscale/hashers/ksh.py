@@ -123,7 +123,7 @@ def climb(kernel: Float32, residual: Residual, start: Float, iterations: int) ->
         if size < 1e-9:
             break
         rate = 0.5 * float(np.linalg.norm(a)) / size if rate is None else rate
-        if value < 0.999 * best_value:  # overshot: go back, shorter, without momentum
+        if value < best_value - 1e-3 * abs(best_value):  # overshot: go back, shorter, without momentum
             a = ahead = best
             rate, momentum = rate / 2, 1.0
             continue

@@ -37,7 +37,9 @@ _AT: dict[str, Callable[[Ranking, list[int]], Float]] = {
     "recall": recall_at,
     "cmc": cmc_at,
 }
-_NAME = re.compile(r"(?P<stem>[a-z-]+?)(?P<radius>\d+)?(?P<empty>-empty)?(?:@(?P<k>[1-9]\d*))?")
+_NAME = re.compile(
+    r"(?P<stem>[a-z-]+?)(?P<radius>\d{1,4})?(?P<empty>-empty)?(?:@(?P<k>[1-9]\d{0,17}))?"
+)  # a k fits int64
 
 
 @dataclass(frozen=True)
