@@ -283,8 +283,8 @@ class Embeddings:
     def distances(self, others: Embeddings) -> Float:
         """Squared Euclidean distances, (n, len(others)); never below 0."""
         a, b = self.values.astype(np.float64), others.values.astype(np.float64)
-        squares: Float = np.maximum((a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T, 0.0)
-        return squares
+        found: Float = np.maximum((a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T, 0.0)
+        return found
 
 
 def check_bits(bits: int | None, n_bits: int, what: str = "these are") -> int:

@@ -285,7 +285,7 @@ class Euclidean(DeepHasher):
     method = METHODS["euclidean"]
     binary = False
 
-    def encode(self, images: Any) -> Embeddings:
+    def encode(self, images: Any) -> Embeddings:  # type: ignore[override]  # the one declared difference
         """float32 (n, q)."""
         blocks = [np.zeros((0, self.n_bits), np.float32), *self._values(images)]
         return Embeddings(np.concatenate(blocks), model=self.fingerprint)

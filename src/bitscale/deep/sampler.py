@@ -58,6 +58,8 @@ def hold_out(labels: Labels, share: float, seed: int) -> tuple[Int, Int]:
     """Rows to train on and rows kept back to choose a model by, `share` of every class but two images."""
     if not 0 <= share < 1:
         raise InputError(f"validation_share must be at least 0 and below 1. Got {share}.")
+    if not share:
+        return np.arange(len(labels)), np.zeros(0, np.int64)
     rng = np.random.default_rng([seed, 0, _HOLD_OUT])
     kept: list[Int] = [np.zeros(0, np.int64)]
     groups = [np.flatnonzero(labels == c) for c in np.unique(labels)] if labels.ndim == 1 else [np.arange(len(labels))]

@@ -94,7 +94,7 @@ class Hasher(ABC):
         """How much each bit counts, (q,) not increasing; None where all weigh 1."""
         return None
 
-    def encode(self, images: Any) -> Any:
+    def encode(self, images: Any) -> Codes:
         """The codes of images, or of float32 (n, d) with `features="none"`."""
         bits = [np.packbits(values >= 0, axis=1) for values in self._values(images)]
         n_bytes = (self.n_bits + 7) // 8
