@@ -4,9 +4,9 @@
 
 One thread, batches of 10 x 20 images of 28x28, 64 bits, interleaved rounds, medians of processor time (on a shared
 machine the wall clock flatters what is short). A step is what an eager loop does with the paper's network: forward,
-loss, backward, SGD. "loss" is relations from labels, loss and gradient of the codes. Training here lays images out channels last;
-nothing else differs in that step. The peer is pytorch-metric-learning's TripletMarginLoss over all triplets with the same
-margin and distance.
+loss, backward, SGD. "loss" is relations from labels, loss and gradient of the codes. Training here lays images out
+channels last; nothing else differs in that step. The peer is pytorch-metric-learning's TripletMarginLoss over all
+triplets with the same margin and distance.
 """
 
 from __future__ import annotations
