@@ -10,7 +10,9 @@ from bitscale.errors import CorruptFile, InputError
 from bitscale.hashers.base import Hasher, make_settings
 from bitscale.hashers.files import read, restore
 
-__all__ = ["Hasher", "hasher_names", "load_hasher", "make_hasher"]
+__all__ = ["Hasher", "bundled_names", "hasher_names", "load_hasher", "make_hasher"]
+
+BUNDLED = Path(__file__).parent / "bundled"
 
 _HOME = {  # method -> the module and class it lives in, imported when asked for
     "lsh": ("bitscale.hashers.lsh", "LSH"),
@@ -42,8 +44,18 @@ def make_hasher(name: str, *, n_bits: int, features: str = "pixels", seed: int =
     return kind(n_bits, features=features, seed=seed, settings=make_settings(kind, settings))
 
 
+def bundled_names() -> tuple[str, ...]:
+    """Models that come with bitscale: `load_hasher` takes their names."""
+    return tuple(sorted(path.stem for path in BUNDLED.glob("*.safetensors")))
+
+
 def load_hasher(path: str | Path) -> Hasher:
-    """Read a hasher that `save` wrote. Runs nothing the file holds and refuses what does not add up."""
+    """Read a hasher that `save` wrote, or one of `bundled_names()`.
+
+    Runs nothing the file holds and refuses what does not add up.
+    """
+    if not Path(path).exists() and str(path) in bundled_names():
+        path = BUNDLED / f"{path}.safetensors"
     about, arrays = read(Path(path))
     if not isinstance(about.get("name"), str) or about["name"] not in _HOME:
         raise CorruptFile(f"{path} holds a hasher named {about.get('name')!r}, which this bitscale does not know.")
