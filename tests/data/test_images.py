@@ -9,7 +9,7 @@ from bitscale.data.images import (
     ArrayImages,
     Joined,
     ListImages,
-    MappedImages,
+    RecordImages,
     Resized,
     as_images,
     batches,
@@ -20,10 +20,10 @@ from bitscale.errors import DataError, InputError
 PIXELS = np.random.default_rng(0).integers(0, 256, (7, 4, 5, 3), np.uint8)
 
 
-def mapped(tmp_path: Path) -> MappedImages:
+def mapped(tmp_path: Path) -> RecordImages:
     path = tmp_path / "images.bin"
     path.write_bytes(b"head" + b"".join(b"\1\2" + image.tobytes() for image in PIXELS))
-    return MappedImages(path, (4, 5, 3), offset=4, skip=2)
+    return RecordImages(path, (4, 5, 3), offset=4, skip=2)
 
 
 def lots(tmp_path: Path) -> list:
@@ -58,7 +58,7 @@ def test_fingerprints_follow_content_and_order(tmp_path: Path) -> None:
     first = mapped(tmp_path).fingerprint
     path = tmp_path / "images.bin"
     path.write_bytes(path.read_bytes()[:-1] + bytes([path.read_bytes()[-1] ^ 1]))
-    assert MappedImages(path, (4, 5, 3), offset=4, skip=2).fingerprint != first
+    assert RecordImages(path, (4, 5, 3), offset=4, skip=2).fingerprint != first
 
 
 def test_a_cut_file_is_refused(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_cut_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "images.bin"
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(DataError, match="cut short"):
-        MappedImages(path, (4, 5, 3), offset=4, skip=2)
+        RecordImages(path, (4, 5, 3), offset=4, skip=2)
 
 
 def test_mapped_images_travel_to_another_process(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_memory_stays_flat(tmp_path: Path) -> None:
     path = tmp_path / "large.bin"
     with path.open("wb") as file:
         file.truncate(400 << 20)
-    images = MappedImages(path, (64, 64, 4 * 4))
+    images = RecordImages(path, (64, 64, 4 * 4))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for start in range(0, len(images), 64):
         read(images, np.arange(start, min(start + 64, len(images))))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.data.fetch import Source
-from bitscale.data.images import Joined, MappedImages
+from bitscale.data.images import Joined, RecordImages
 from bitscale.data.info import DatasetInfo, require
 from bitscale.data.splits import PROTOCOLS, Labelled, Split, check_protocol, split_parts, split_pool
 from bitscale.errors import DataError
@@ -27,9 +27,9 @@ CIFAR20_NAMES = (
 )  # fmt: skip
 
 
-def read_records(path: Path, label_bytes: int) -> tuple[MappedImages, NDArray[np.int64]]:
+def read_records(path: Path, label_bytes: int) -> tuple[RecordImages, NDArray[np.int64]]:
     """The images of one file, mapped, and the first label byte of each record."""
-    images = MappedImages(path, PIXELS, skip=label_bytes, planar=True)
+    images = RecordImages(path, PIXELS, skip=label_bytes, planar=True)
     if not len(images):
         raise DataError(f"{path} is empty. Fetch it again.")
     record = images.record

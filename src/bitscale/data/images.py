@@ -1,12 +1,13 @@
-"""Images that are read when asked for: rows of an array or a mapped file, views of them, several joined."""
+"""Images that are read when asked for: rows of an array or records of a file, views of them, several joined."""
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from io import RawIOBase
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,6 @@ from bitscale.errors import DataError, InputError
 
 Pixels = NDArray[np.uint8]
 _HASH_CHUNK = 1 << 24  # bytes hashed at a time, so that a mapped file is not drawn into memory at once
-_FAULT = 1 << 16  # bytes the system maps around one that is touched
-_MAP_BUDGET = 1 << 23  # bytes read through one mapping before it is dropped, pages and all
 
 
 class ArrayImages:
@@ -61,11 +60,12 @@ class ArrayImages:
         return digest.hexdigest()
 
 
-class MappedImages:
+class RecordImages:
     """Images in a file of equal records: `skip` bytes of something else, then the pixels.
 
-    The file is mapped, and mapped anew after every 8 MB read: resident memory stays flat however
-    large the file is. `shape` is that of one image as stored: (H, W), (H, W, C) or, `planar`, (C, H, W).
+    Only the records asked for are read, so memory stays flat however large the file is; a mapping would not do, since
+    the kernel keeps pages around those touched. `shape` is that of one image as stored: (H, W), (H, W, C) or,
+    `planar`, (C, H, W).
     """
 
     def __init__(
@@ -80,8 +80,6 @@ class MappedImages:
                 "left over: it is cut short or not this format. Fetch it again."
             )
         self.length = length
-        self._map: Pixels | None = None
-        self._read = 0
 
     def __len__(self) -> int:
         return self.length
@@ -89,7 +87,7 @@ class MappedImages:
     def __getitem__(self, i: int) -> Pixels:
         if not -self.length <= i < self.length:
             raise IndexError(f"image {i} of {self.length}")
-        image: Pixels = self._images(self._records(_FAULT)[i][None])[0]
+        image: Pixels = self.batch(np.array([i % self.length]))[0]
         return image
 
     def take(self, rows: Int) -> Images:
@@ -98,28 +96,27 @@ class MappedImages:
 
     def batch(self, rows: Int) -> Pixels:
         """Several images at once: (m, H, W, C)."""
-        if not len(rows):
-            return self._images(np.zeros((0, self.record), np.uint8))
-        run = len(rows) == rows[-1] - rows[0] + 1 and bool((np.diff(rows) == 1).all())
-        records = self._records(len(rows) * (self.record if run else self.record + _FAULT))
-        return self._images(records[rows[0] : rows[-1] + 1] if run else records[rows])
-
-    def _records(self, wanted: int) -> Pixels:
-        if self._map is None or self._read > _MAP_BUDGET:
-            shape = (self.length, self.record)
-            self._map, self._read = np.memmap(self.path, np.uint8, "r", self.offset, shape), 0
-        self._read += wanted
-        mapped: Pixels = self._map
-        return mapped
-
-    def _images(self, records: Pixels) -> Pixels:
-        pixels = np.array(records[:, self.skip :]).reshape(-1, *self.shape)  # out of the mapping
+        records = np.empty((len(rows), self.record), np.uint8)
+        rows = np.asarray(rows, np.int64)
+        breaks = np.flatnonzero(np.diff(rows) != 1) + 1  # consecutive rows are read at once
+        with self.path.open("rb", buffering=0) as file:
+            for begin, end in itertools.pairwise([0, *breaks.tolist(), len(rows)]):
+                if begin < end:
+                    self._fill(file, records[begin:end], int(rows[begin]))
+        pixels = records[:, self.skip :].reshape(-1, *self.shape)
         if len(self.shape) == 2:
             return pixels[..., None]
         return np.ascontiguousarray(pixels.transpose(0, 2, 3, 1)) if self.planar else pixels
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_map": None}  # another process maps the file itself
+    def _fill(self, file: RawIOBase, records: Pixels, first: int) -> None:
+        """Read consecutive records."""
+        file.seek(self.offset + first * self.record)
+        rest = records.data.cast("B")
+        while rest:
+            read = file.readinto(rest)
+            if not read:
+                raise DataError(f"{self.path} became shorter while it was read. Fetch it again.")
+            rest = rest[read:]
 
     @cached_property
     def fingerprint(self) -> str:

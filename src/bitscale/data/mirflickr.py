@@ -14,7 +14,7 @@ import numpy as np
 
 from bitscale.data.fetch import Source
 from bitscale.data.files import FileImages
-from bitscale.data.images import MappedImages
+from bitscale.data.images import RecordImages
 from bitscale.data.info import DatasetInfo, require
 from bitscale.data.splits import Bool, Images, Labelled, Split, check_protocol, others, split_parts
 from bitscale.errors import DataError
@@ -65,7 +65,7 @@ def read_packed(folder: Path) -> tuple[Images, Bool]:
     absent = [name for name in CONCEPTS if name not in names]
     if absent:
         raise DataError(f"{folder / 'names38.txt'} lacks {', '.join(absent)}. Is it MIRFLICKR's?")
-    images = MappedImages(folder / "images.npy", pixels.shape[1:], offset=int(pixels.offset))
+    images = RecordImages(folder / "images.npy", pixels.shape[1:], offset=int(pixels.offset))
     return images, table[:, [names.index(name) for name in CONCEPTS]].astype(np.bool_)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.data.fetch import Source
-from bitscale.data.images import Joined, MappedImages
+from bitscale.data.images import Joined, RecordImages
 from bitscale.data.info import DatasetInfo, require
 from bitscale.data.splits import PROTOCOLS, Labelled, Split, check_protocol, split_parts, split_pool
 from bitscale.errors import DataError
@@ -59,7 +59,7 @@ def read_labels(path: Path) -> NDArray[np.int64]:
     return np.frombuffer(values, np.uint8).astype(np.int64)
 
 
-def map_images(path: Path) -> MappedImages:
+def map_images(path: Path) -> RecordImages:
     """The images of a plain idx3 file, mapped."""
     with path.open("rb") as file:
         shape = read_header(file, path)
@@ -70,7 +70,7 @@ def map_images(path: Path) -> MappedImages:
             f"{path} announces {shape} pixels and is {size:,} bytes long: it is cut short or damaged. "
             "Remove it and fetch it again."
         )
-    return MappedImages(path, shape[1:], offset=offset)
+    return RecordImages(path, shape[1:], offset=offset)
 
 
 def unzipped(path: Path) -> Path:
