@@ -44,17 +44,17 @@ def test_statistics_are_those_of_the_training_rows():
 
 def test_augmentation_shifts_and_flips():
     batch = torch.arange(1.0, 2 * 25 + 1).view(2, 1, 5, 5)
-    assert torch.equal(augment(batch, 0, False, RNG), batch)
+    assert torch.equal(augment(batch, 0, None, RNG), batch)
     seen = set()
     for seed in range(60):
-        moved = augment(batch, 1, False, np.random.default_rng(seed))
+        moved = augment(batch, 1, None, np.random.default_rng(seed))
         inside = moved[0, 0, 2, 2].item()
         assert moved.shape == batch.shape
         assert torch.equal(moved[1, 0, 2, 2] - moved[0, 0, 2, 2], torch.tensor(25.0))  # one shift a batch
         seen.add(inside)
     assert seen == {7, 8, 9, 12, 13, 14, 17, 18, 19}
-    flipped = augment(batch.repeat(20, 1, 1, 1), 0, True, RNG)
+    flipped = augment(batch.repeat(20, 1, 1, 1), 0, RNG.random(40) < 0.5, RNG)
     turned = [torch.equal(image, batch[i % 2].flip(2)) for i, image in enumerate(flipped)]
     assert 5 < sum(turned) < 35
     vectors = torch.ones(3, 4)
-    assert augment(vectors, 2, True, RNG) is vectors
+    assert augment(vectors, 2, np.ones(len(vectors), bool), RNG) is vectors

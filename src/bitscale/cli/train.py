@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,6 +42,8 @@ def train(
     With --run a checkpoint is written every few minutes and on Ctrl-C, and --resume goes on from it with the very
     same result. Queries are never looked at; `bitscale evaluate DATASET --model OUT` measures afterwards.
 
+    On several processes: torchrun --nproc-per-node 2 -m bitscale train DATASET ... (gloo; triplets across processes).
+
     Try: bitscale train sample nested --out sample.safetensors --set iterations=300
     """
     if not out.absolute().parent.is_dir():
@@ -49,6 +52,8 @@ def train(
     hasher = new_hasher(method, bits, features, seed, setting or [])
     hasher.extractor.cache = cache
     fit(hasher, split, run, resume, device, as_json)
+    if int(os.environ.get("RANK", "0")):
+        return  # under torchrun the first process writes
     hasher.save(out)
     card = out.with_suffix(".md")
     card.write_text(model_card(hasher, split))

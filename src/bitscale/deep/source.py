@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from bitscale.data.images import as_images, read
@@ -84,12 +85,12 @@ def statistics(source: Source, rows: Int, seed: int) -> tuple[Tensor, Tensor]:
     return mean.view(shape).float(), spread.view(shape).float()
 
 
-def augment(batch: Tensor, shift: int, flip: bool, rng: np.random.Generator) -> Tensor:
-    """One random shift for the whole batch, filled with 0, and random left-right flips of single images."""
+def augment(batch: Tensor, shift: int, flips: NDArray[np.bool_] | None, rng: np.random.Generator) -> Tensor:
+    """One random shift for the whole batch, filled with 0, and left-right flips of the images chosen for it."""
     if batch.ndim != 4:
         return batch
-    if flip:
-        chosen = torch.from_numpy(rng.random(len(batch)) < 0.5)
+    if flips is not None:
+        chosen = torch.from_numpy(flips)
         batch = torch.where(chosen[:, None, None, None], batch.flip(3), batch)
     if shift:
         down, right = (int(n) for n in rng.integers(-shift, shift + 1, 2))

@@ -26,6 +26,7 @@ from bitscale.deep import checkpoint
 from bitscale.deep.loss import LaplacianNorm, Objective, evaluate, gradient_share
 from bitscale.deep.methods import Method
 from bitscale.deep.network import HashNetwork
+from bitscale.deep.ranks import Ranks
 from bitscale.deep.relations import Relations, relate
 from bitscale.deep.sampler import Sampler
 from bitscale.deep.settings import DeepSettings
@@ -72,6 +73,7 @@ class Training:
 
     def __init__(self, task: Task, network: HashNetwork, device: torch.device, folder: Path | None = None) -> None:
         self.task, self.device, self.folder = task, device, folder
+        self.ranks = Ranks()
         self.network: HashNetwork = network.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         settings = task.settings
         self.sampler = Sampler(task.labels[task.rows], settings.classes_per_batch, settings.images_per_class, task.seed)
@@ -93,7 +95,7 @@ class Training:
                 loss, active, n = self._advance()
                 images += n
                 now = time.perf_counter()
-                if progress:
+                if progress and self.ranks.main:
                     rate = (now - started) / (self.step - first)
                     left = rate * (steps - self.step)
                     beta = self.task.settings.beta(self.step - 1)
@@ -113,29 +115,33 @@ class Training:
         beta = task.settings.beta(step)
         rng = np.random.default_rng([task.seed, step, _STEP])
         torch.manual_seed(int(rng.integers(2**62)))
-        batch, relations = self._batch(rng)
+        batch, relations, n = self._batch(rng)
         for group in self.optimizer.param_groups:
             group["lr"] = task.settings.rate(step) * group["multiple"]
-        codes = self.network(batch, beta)
+        codes = self.ranks.gather(self.network(batch, beta), n)
         value = evaluate(codes, relations, self.objective, rng)
         loss = float(value.loss.detach())
         if not math.isfinite(loss):
             self._diverged("the loss")
         self.optimizer.zero_grad()
         value.loss.backward()  # type: ignore[no-untyped-call]
+        self.ranks.sum_gradients(self.network)
         self.optimizer.step()
         self.step += 1
         self._record(step, loss, value.active, beta, codes, relations)
-        return loss, value.active, len(batch)
+        return loss, value.active, n
 
-    def _batch(self, rng: np.random.Generator) -> tuple[Tensor, Relations]:
-        task = self.task
+    def _batch(self, rng: np.random.Generator) -> tuple[Tensor, Relations, int]:
+        """This process's images, the relations among all images of the batch, and their number."""
+        task, settings = self.task, self.task.settings
         rows = task.rows[self.sampler.batch(self.step)]
-        batch = augment(task.source.batch(rows), task.settings.shift, task.settings.flip, rng)
+        own = self.ranks.part(len(rows))
+        flips = rng.random(len(rows)) < 0.5  # drawn for all, so that any number of processes sees the same batch
+        batch = augment(task.source.batch(rows[own]), settings.shift, flips[own] if settings.flip else None, rng)
         labels = torch.from_numpy(task.labels[rows]).to(self.device)
         if batch.ndim == 4:  # convolutions and pooling are much faster on it
             batch = batch.contiguous(memory_format=torch.channels_last)
-        return batch.to(self.device), relate(labels, graded=task.method.graded)
+        return batch.to(self.device), relate(labels, graded=task.method.graded), len(rows)
 
     def _record(self, step: int, loss: float, active: float, beta: float, codes: Tensor, relations: Relations) -> None:
         steps = self.task.settings.iterations
@@ -154,7 +160,7 @@ class Training:
 
     def save(self) -> None:
         """Write checkpoint and history to the run's folder, if it has one."""
-        if self.folder is None:
+        if self.folder is None or not self.ranks.main:
             return
         model = dict(self.network.state_dict())
         if not all(bool(torch.isfinite(tensor).all()) for tensor in model.values()):

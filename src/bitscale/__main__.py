@@ -1,0 +1,5 @@
+"""python -m bitscale, and torchrun -m bitscale: the command line."""
+
+from bitscale.cli import main
+
+main()
