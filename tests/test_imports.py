@@ -20,7 +20,7 @@ ORDER = [
     "collection", "evaluation",
     "plots", "report", "cluster",
     "reid", "paper",
-    "cli", "server",
+    "cli", "server", "__main__",
 ]  # fmt: skip
 NEVER = {"metrics": {"hashers", "deep", "features"}, "index": {"data", "features"}, "server": {"cli"}}
 ONLY = {"client": {"errors", "version"}}
