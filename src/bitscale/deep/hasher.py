@@ -41,7 +41,6 @@ class DeepHasher(Hasher):
 
     method: ClassVar[Method]
     Settings = DeepSettings
-    shapes: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     settings: DeepSettings
 
     def __init__(self, n_bits: int, *, features: str = "pixels", seed: int = 0, settings: Any = None) -> None:
@@ -140,7 +139,7 @@ class DeepHasher(Hasher):
         self._network = self._runtime = None
         if (np.diff(self.scale**2) > 0).any():
             raise InputError("the weights of the bits must not increase. Save the hasher again.")
-        self._fingerprint = base._digest(self)
+        self._fingerprint = base.digest(self)
         return self
 
     @property
@@ -207,7 +206,7 @@ class DeepHasher(Hasher):
         shape = check_details(self.details) if self.arrays else ()
         blocks = []
         for start in range(0, len(images), base.ENCODE_ROWS):
-            some = base._rows(images, start, min(start + base.ENCODE_ROWS, len(images)))
+            some = base.some_rows(images, start, min(start + base.ENCODE_ROWS, len(images)))
             blocks += [self.runtime(batch) for batch in self._batches(some, shape)]
         return blocks
 
@@ -223,12 +222,6 @@ class DeepHasher(Hasher):
             raise InputError(f"this hasher was fitted on {shape[0]} features an image. Got {vectors.shape[1]}.")
         for start in range(0, len(vectors), ENCODE_BATCH):
             yield vectors[start : start + ENCODE_BATCH]
-
-    def _learn(self, x: Float32, labels: Labels, rng: np.random.Generator) -> Arrays:
-        raise NotImplementedError("deep methods learn in fit")
-
-    def _project(self, x: Float32, arrays: Arrays) -> Float32:
-        raise NotImplementedError("deep methods project batch by batch")
 
 
 def _learned(network: HashNetwork) -> dict[str, Any]:

@@ -1,9 +1,7 @@
 """Hasher: what every method shares, `fit` on labelled images, `encode` to codes, features included.
 
-A method adds three things: `Settings` (a frozen dataclass, each default written once), `_learn` (features and
-labels to arrays) and `_project` (features to one real value a bit, whose sign is the bit). Bits of the
-classical methods all weigh 1: none of them learns how much a bit counts, so a shorter code is just its
-first bits.
+A method adds `Settings` (a frozen dataclass, each default written once) and how it learns and projects: see
+`classical` for methods on features, `bitscale.deep` for networks.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.codes import MAX_BITS, Codes, Relaxed
-from bitscale.data.splits import Labelled, Labels, check_seed
+from bitscale.data.splits import Labelled, check_seed
 from bitscale.errors import InputError, NotFitted
 
 if TYPE_CHECKING:
@@ -40,7 +38,6 @@ class Hasher(ABC):
 
     name: ClassVar[str]
     Settings: ClassVar[type[Any]]
-    shapes: ClassVar[Mapping[str, tuple[str, ...]]]  # the learned arrays: q bits, d features, 1, or free
     binary: ClassVar[bool] = True  # False: `encode` returns Embeddings, real values without a sign
 
     def __init__(self, n_bits: int, *, features: str = "pixels", seed: int = 0, settings: Any = None) -> None:
@@ -51,38 +48,13 @@ class Hasher(ABC):
         self._arrays: Arrays | None = None
         self._fingerprint: str | None = None
 
+    @abstractmethod
     def fit(self, train: Labelled) -> Self:
         """Learn from a training part; returns itself."""
-        x = self._extract(train.images)  # (n, d)
-        if len(x) < 2:
-            raise InputError(f"a hasher learns from at least two images. Got {len(x)}.")
-        labels = np.asarray(train.labels)
-        if len(labels) != len(x):
-            raise InputError(f"every training image needs its label. Got {len(x)} images, {len(labels)} labels.")
-        arrays = self._learn(x, labels, np.random.default_rng(self.seed))
-        arrays = {name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items()}
-        spread = np.sqrt(np.mean(self._project(x[:SPREAD_ROWS], arrays).astype(np.float64) ** 2, axis=0))  # (q,)
-        return self.adopt(arrays | {"spread": np.maximum(spread, 1e-12).astype(np.float32)})
 
+    @abstractmethod
     def adopt(self, arrays: Arrays, details: Mapping[str, Any] | None = None) -> Self:
         """Take learned arrays from elsewhere (a file, another library), checked as strictly as a file's."""
-        sizes = {"q": self.n_bits, "1": 1}
-        expected = {**self.shapes, "spread": ("q",)}
-        if arrays.keys() != expected.keys():
-            raise InputError(f"{self.name} is made of {sorted(expected)}. Got {sorted(arrays)}.")
-        for name, shape in expected.items():
-            array = arrays[name]
-            good = array.dtype == np.float32 and array.ndim == len(shape)
-            good = good and all(sizes.setdefault(size, n) == n for size, n in zip(shape, array.shape, strict=True))
-            if not good or not np.isfinite(array).all():
-                wanted = tuple(sizes.get(size, size) for size in shape)
-                raise InputError(
-                    f"{name} of {self.name} must be finite float32 of shape {wanted}. "
-                    f"Got {array.dtype} of shape {array.shape}."
-                )
-        self._arrays = dict(arrays)
-        self._fingerprint = _digest(self)
-        return self
 
     @property
     def details(self) -> dict[str, Any]:
@@ -133,33 +105,8 @@ class Hasher(ABC):
         return f"{type(self).__name__}({self.n_bits} bits, features={self.features!r}, {state})"
 
     @abstractmethod
-    def _learn(self, x: Float32, labels: Labels, rng: np.random.Generator) -> Arrays:
-        """The arrays named in `shapes`, from features (n, d) and labels."""
-
-    @abstractmethod
-    def _project(self, x: Float32, arrays: Arrays) -> Float32:
-        """One real value a bit, (n, q), for features (n, d)."""
-
     def _values(self, images: Any) -> list[Float32]:
-        """The projections of all images, block by block."""
-        arrays = self.arrays
-        blocks = []
-        for start in range(0, len(images), ENCODE_ROWS):
-            x = self._extract(_rows(images, start, min(start + ENCODE_ROWS, len(images))))
-            dim = self._dim(arrays)
-            if x.shape[1] != dim:
-                raise InputError(
-                    f"this hasher was fitted on {dim} features an image. Got {x.shape[1]}; "
-                    "use images of the size it was fitted on."
-                )
-            blocks.append(self._project(x, arrays))
-        return blocks
-
-    def _dim(self, arrays: Arrays) -> int:
-        for name, shape in self.shapes.items():
-            if "d" in shape:
-                return int(arrays[name].shape[shape.index("d")])
-        raise InputError(f"{self.name} names no array with d features in its shapes.")
+        """One real value a bit, whose sign is the bit, for all images, block by block: (m, q) each."""
 
     @cached_property
     def extractor(self) -> Features:
@@ -194,16 +141,18 @@ def make_settings(kind: type[Hasher], given: Mapping[str, Any]) -> Any:
     return kind.Settings(**given)
 
 
-def _rows(images: Any, start: int, stop: int) -> Any:
+def some_rows(images: Any, start: int, stop: int) -> Any:
+    """Rows [start, stop) of images, lazily where they are lazy."""
     if start == 0 and stop == len(images):
         return images
     return images.take(np.arange(start, stop)) if hasattr(images, "fingerprint") else images[start:stop]
 
 
-def _digest(hasher: Hasher) -> str:
+def digest(hasher: Hasher) -> str:
+    """Identifies a fitted hasher: its method, settings and everything learned."""
     identity: list[Any] = [hasher.name, hasher.n_bits, hasher.features, asdict(hasher.settings)]
     identity += [hasher.details] if hasher.details else []
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode())
+    found = hashlib.sha256(json.dumps(identity, sort_keys=True).encode())
     for name, array in sorted(hasher.arrays.items()):
-        digest.update(f"{name}{array.shape}".encode() + array.tobytes())
-    return digest.hexdigest()[:32]
+        found.update(f"{name}{array.shape}".encode() + array.tobytes())
+    return found.hexdigest()[:32]

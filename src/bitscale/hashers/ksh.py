@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from bitscale.data.splits import Labels
 from bitscale.errors import InputError
-from bitscale.hashers.base import Arrays, Float32, Hasher
+from bitscale.hashers.base import Arrays, Float32
+from bitscale.hashers.classical import ClassicalHasher
 from bitscale.hashers.linear import Float
 from bitscale.hashers.similarity import Similarity, draw_items
 
@@ -40,7 +41,7 @@ class KSHSettings:
             raise InputError(f"ksh needs anchors and at least 2 labelled items. Got {self}.")
 
 
-class KSH(Hasher):
+class KSH(ClassicalHasher):
     """The kernel's width is the mean squared distance between items and anchors."""
 
     name = "ksh"

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.errors import InputError
-from bitscale.hashers.base import Arrays, Float32, Hasher
+from bitscale.hashers.base import Arrays, Float32
+from bitscale.hashers.classical import ClassicalHasher
 
 Float = NDArray[np.float64]
 _ROWS = 8_192  # rows whose product is added up in float32 before it goes to float64
 
 
-class LinearHasher(Hasher):
+class LinearHasher(ClassicalHasher):
     """A hasher that has learned a matrix and one threshold a bit."""
 
     shapes: ClassVar = {"matrix": ("d", "q"), "offset": ("q",)}

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from bitscale.data.splits import Labels
 from bitscale.errors import InputError
-from bitscale.hashers.base import Arrays, Float32, Hasher
+from bitscale.hashers.base import Arrays, Float32
+from bitscale.hashers.classical import ClassicalHasher
 from bitscale.hashers.linear import Float, principal_axes
 
 
@@ -19,7 +20,7 @@ class SHSettings:
     """SH has nothing to set."""
 
 
-class SH(Hasher):
+class SH(ClassicalHasher):
     """Bit = sign of sin(pi/2 + k pi (p - a) / (b - a)): mode k along a principal axis p that spans [a, b]."""
 
     name = "sh"
