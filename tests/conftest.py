@@ -5,6 +5,9 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # one core for each worker: threads of torch and BLAS would fight over them
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 TORTURE = bool(os.environ.get("BITSCALE_TORTURE"))
 
 settings.register_profile("bitscale", deadline=None, suppress_health_check=[HealthCheck.too_slow])
