@@ -257,13 +257,10 @@ def summary(results: dict[str, Rows]) -> list[dict[str, Any]]:
     def ratio(n: float, kind: str, k: int, batch: int, peer: str, target: float) -> None:
         for row in results.get("peers", []):
             if (row["n"], row["codes"], row["k"], row["batch"]) == (n, kind, k, batch):
-                rows.append(
-                    {
-                        "what": f"{n / 1e6:g}M {kind} k={k} batch={batch} against {peer}",
-                        "value": row["ratio"][peer],
-                        "at_least": target,
-                    }
-                )
+                what = f"{n / 1e6:g}M {kind} k={k} batch={batch} against {peer}"
+                for state in ("ratio", "cold_ratio"):
+                    told = what if state == "ratio" else f"{what}, cold"
+                    rows.append({"what": told, "value": row[state][peer], "at_least": target})
 
     ratio(1e7, "c100-10", 10, 1, "flat", 100)
     ratio(1e7, "c100-10", 10, 100, "flat", 100)
