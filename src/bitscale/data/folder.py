@@ -9,7 +9,8 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.data.files import SUFFIXES, FileImages
+from bitscale.data.decode import SUFFIXES
+from bitscale.data.files import FileImages
 from bitscale.data.splits import SEED, Int, Labelled, Split, check_protocol, check_seed, others, split_parts
 from bitscale.errors import DataError, InputError
 
