@@ -168,7 +168,7 @@ def translated(path: Path) -> Iterator[None]:
         cure = "Check that the folder is there and may be written to"
         raise FileError(f"{path} cannot be opened or written ({error}). {cure}.") from error
     except apsw.IOError as error:
-        if error.extendedresult == apsw.SQLITE_IOERR_DATA:
+        if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_DATA:
             raise CorruptFile(f"{path}: a page's checksum is wrong. Restore the collection from a backup.") from error
         cure = "Check the disk and its free space, then try again; what was acknowledged is kept"
         raise FileError(f"{path} could not be read or written ({error}). {cure}.") from error
