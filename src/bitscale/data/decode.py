@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "AVIF", "HEIF", "PPM")
 SUFFIXES = frozenset(
-    (".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".heic", ".heif")
-    + (".hif", ".ppm", ".pgm", ".pnm")
+    {".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".pnm"}
+    | {".avif", ".heic", ".heif", ".hif"}
 )
 _PLUGINS = ("Jpeg", "Png", "WebP", "Gif", "Bmp", "Tiff", "Avif", "Ppm")
 _ORIENTATION = 0x0112  # in EXIF
@@ -72,7 +72,11 @@ class Picture:
     height: int
 
 
-def read_picture(path: str | os.PathLike[str], form: Form = Form(), limits: Limits = Limits()) -> Picture:  # noqa: B008
+AS_IT_IS = Form()
+LIMITS = Limits()
+
+
+def read_picture(path: str | os.PathLike[str], form: Form = AS_IT_IS, limits: Limits = LIMITS) -> Picture:
     """Decode one file in this process, or raise UnreadablePicture."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow's about metadata, and about sizes, which are checked here
@@ -95,7 +99,7 @@ def decode(path: str, form: Form, limits: Limits) -> Picture:
         raise UnreadablePicture(path, said) from error
     pixels = np.asarray(shown)
     pixels = pixels[..., None] if pixels.ndim == 2 else pixels
-    return Picture(pixels, content, facts.st_size, facts.st_mtime_ns, kind, *size)
+    return Picture(pixels, content, facts.st_size, max(facts.st_mtime_ns, 0), kind, *size)
 
 
 @cache

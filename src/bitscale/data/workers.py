@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from math import prod
@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from bitscale.data.decode import Form, Limits, Picture
+from bitscale.data.decode import AS_IT_IS, LIMITS, Form, Limits, Picture
 from bitscale.data.frames import Frame, pack, unpack, write
 from bitscale.errors import DataError, UnreadablePicture
 
@@ -41,11 +41,11 @@ _PROGRAM = "import sys; sys.path.append(sys.argv[1]); from bitscale.data.decode_
 
 def decode_files(
     paths: Sequence[str],
-    form: Form = Form(),
+    form: Form = AS_IT_IS,
     *,
     workers: int | None = None,
-    limits: Limits = Limits(),  # noqa: B008
-) -> Iterator[Result]:
+    limits: Limits = LIMITS,
+) -> Generator[Result, None, None]:
     """Every file decoded, or why not, in order. Close the iterator (or use it up) and no process is left."""
     n_workers = min(workers or cores(), -(-len(paths) // 2))
     run = _Run(paths, _window(form, n_workers), n_workers)
