@@ -125,7 +125,10 @@ def measure_add(folder: Path, n_batches: int) -> dict[str, float]:
     took: dict[str, list[float]] = {"bitscale": [], "sqlite": []}
     for i in range(n_batches):
         codes, facts = batch(photos, i * BATCH)
-        runs = {"bitscale": lambda c=codes, f=facts: photos.add_codes(c, **f), "sqlite": lambda c=codes, f=facts: alone.add(c, f)}
+        runs = {
+            "bitscale": lambda c=codes, f=facts: photos.add_codes(c, **f),
+            "sqlite": lambda c=codes, f=facts: alone.add(c, f),
+        }
         for name in sorted(runs, reverse=bool(i % 2)):
             start = time.perf_counter()
             runs[name]()
