@@ -12,7 +12,7 @@ from bitscale.errors import CollectionBusy, CorruptFile, FileError, InputError, 
 from tests.collection.made import codes_for, fill, hasher, items_for
 
 
-@pytest.fixture()
+@pytest.fixture
 def photos(tmp_path):
     with Collection.create(tmp_path / "photos.bsc", hasher()) as made:
         yield made
@@ -147,7 +147,7 @@ def test_codes_and_items_must_match(photos):
         photos.apply(codes=codes_for(photos, 2), items=items_for(1))
     with pytest.raises(InputError, match="one entry a code"):
         photos.add_codes(codes_for(photos, 2), paths=["/a"])
-    with pytest.raises(ModelMismatch, match="other bit weights|come from model"):
+    with pytest.raises(ModelMismatch, match="come from model"):
         photos.add_codes(codes_for(hasher(seed=3), 1))
 
 
@@ -266,6 +266,6 @@ def test_a_folder_that_cannot_be_written_is_read(tmp_path):
 def test_a_foreign_model_file_is_noticed(photos):
     model = photos.path / "models" / f"{photos.model}.safetensors"
     hasher(seed=4).save(model)
-    with pytest.raises((FileError, CorruptFile)):
+    with pytest.raises(CorruptFile, match="another model"):
         photos.hasher  # noqa: B018
     assert not photos.verify().ok
