@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bitscale.codes import Codes, Relaxed
-from bitscale.data.files import FileImages
+from bitscale.collection.pictures import encode_pictures
 from bitscale.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,4 +32,4 @@ def encode_queries(collection: Collection, query: Any) -> tuple[Codes | Relaxed,
     if not all(isinstance(one, str | os.PathLike) for one in many):
         raise InputError(f"search for paths, ids, uint8 images or Codes. Got {type(many[0]).__name__}.")
     names = [str(Path(one)) for one in many]
-    return collection.hasher.encode(FileImages(Path(), [os.path.abspath(name) for name in names])), names
+    return encode_pictures(collection.hasher, [os.path.abspath(name) for name in names]), names

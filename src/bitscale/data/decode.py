@@ -102,6 +102,16 @@ def decode(path: str, form: Form, limits: Limits) -> Picture:
     return Picture(pixels, content, facts.st_size, max(facts.st_mtime_ns, 0), kind, *size)
 
 
+def fit_pixels(image: NDArray[np.uint8], form: Form) -> NDArray[np.uint8]:
+    """An image (H, W), (H, W, 1) or (H, W, 3) as a model takes pictures: (H', W', C)."""
+    from PIL import Image
+
+    grey = image.ndim == 2 or image.shape[2] == 1
+    picture = Image.fromarray(image.reshape(image.shape[:2]) if grey else image)
+    pixels = np.asarray(_fit(_colour(picture, form.channels), form))
+    return pixels[..., None] if pixels.ndim == 2 else pixels
+
+
 @cache
 def readable_formats() -> tuple[str, ...]:
     """Those of `FORMATS` that Pillow reads here; HEIF where pillow-heif is installed."""
