@@ -62,6 +62,21 @@ class Contents:
             rows = connection.execute(f"SELECT id FROM items WHERE {sql} ORDER BY id", values)
             return np.fromiter((id for (id,) in rows), np.int64)
 
+    def sample(self, n: int, seed: int = 0) -> I64:
+        """The ids of up to n items in random order, the same for the same contents."""
+        rng = np.random.default_rng(seed)
+        with self._database.reading() as connection:
+            lowest, highest = connection.execute("SELECT min(id), max(id) FROM items").get
+            if lowest is None:
+                return np.empty(0, np.int64)
+            if highest - lowest < 4 * n:
+                rows = connection.execute("SELECT id FROM items").fetchall()
+            else:  # the first item from a random number on: seldom another draw than even
+                draws = rng.integers(lowest, highest + 1, n).tolist()
+                after = "SELECT id FROM items WHERE id >= ? ORDER BY id LIMIT 1"
+                rows = [(connection.execute(after, (draw,)).get,) for draw in draws]
+        return rng.permutation(np.unique(np.array(_untyped(rows), np.int64)))[:n]
+
     def listing(self, root: str = "") -> Iterator[tuple[int, str, int, int, bytes | None]]:
         """Id, path, size, time of change and content of every item whose path is `root` or below it."""
         sql, values = store.below(root)
