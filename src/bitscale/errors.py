@@ -6,6 +6,8 @@
     ├── NotFitted         a hasher was asked to encode before fit
     ├── TrainingStopped   a training cannot go on, its loss being infinite or NaN
     ├── DataError         a dataset is missing, incomplete or not what it claims
+    │   ├── UnreadablePicture  one picture file cannot be decoded
+    │   └── VanishedFiles      pictures that were there are not: asks before anything is removed
     └── FileError         a file of ours cannot be trusted or read
         ├── CorruptFile   damaged, truncated or not ours
         ├── NewerFormat   written by a later bitscale
@@ -13,6 +15,8 @@
 
 A message says what is wrong, what was given and what to do about it.
 """
+
+from collections.abc import Sequence
 
 
 class BitscaleError(Exception):
@@ -37,6 +41,22 @@ class TrainingStopped(BitscaleError):
 
 class DataError(BitscaleError):
     """A dataset is missing, incomplete, or not what it claims to be."""
+
+
+class UnreadablePicture(DataError):
+    """One picture cannot be decoded: `reason` says why, `lasting` whether it stays so while the file does."""
+
+    def __init__(self, path: str, reason: str, lasting: bool = True) -> None:
+        super().__init__(f"{path} {reason}")
+        self.path, self.reason, self.lasting = path, reason, lasting
+
+
+class VanishedFiles(DataError):
+    """Many pictures that were there are not; nothing was changed. `paths` are those missing."""
+
+    def __init__(self, message: str, paths: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.paths = tuple(paths)
 
 
 class FileError(BitscaleError):

@@ -51,7 +51,7 @@ class Database:
             self.connection.reserve_bytes("main", RESERVED)
             run("PRAGMA journal_mode = WAL")
         run("PRAGMA temp_store = MEMORY")
-        run("PRAGMA cache_size = -16384")
+        run("PRAGMA cache_size = -65536")
         run("SELECT count(*) FROM sqlite_master").get  # noqa: B018  reads the first page, recovers the log
         if not self.read_only:
             run("PRAGMA synchronous = FULL")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
-import os
 from pathlib import Path, PurePosixPath
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.data.files import SUFFIXES, FileImages
+from bitscale.data.decode import SUFFIXES
+from bitscale.data.files import FileImages
+from bitscale.data.listing import list_pictures
 from bitscale.data.splits import SEED, Int, Labelled, Split, check_protocol, check_seed, others, split_parts
 from bitscale.errors import DataError, InputError
 
@@ -63,12 +64,7 @@ def read_folder(folder: str | Path, *, labels: str | Path | None = None, separat
 
 def list_images(base: Path) -> list[str]:
     """The image files below a folder, in order of their path; links to folders are not followed."""
-    found = []
-    for at, folders, files in os.walk(base):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in files:
-            if Path(name).suffix.lower() in SUFFIXES and not name.startswith("."):
-                found.append(Path(at, name).relative_to(base).as_posix())
+    found = [Path(file.path).relative_to(base).as_posix() for file in list_pictures(str(base)).files]
     if not found:
         raise DataError(f"no image found below {base}. Known endings: {', '.join(sorted(SUFFIXES))}.")
     return sorted(found)

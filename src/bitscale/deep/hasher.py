@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.codes import Embeddings, Relaxed
+from bitscale.data.decode import Form
 from bitscale.data.images import as_images, read
 from bitscale.data.splits import Labelled, Labels
 from bitscale.deep.details import check_details, describe
@@ -201,6 +202,15 @@ class DeepHasher(Hasher):
     def _labels(self, train: Labelled, source: Source) -> Labels:
         """What the images are compared by."""
         return np.asarray(train.labels)
+
+    @property
+    def picture_form(self) -> Form:
+        """A network on pixels takes its own input shape."""
+        shape = check_details(self.details) if self.arrays else ()
+        return super().picture_form if len(shape) == 1 else Form((shape[1], shape[2]), shape[0])
+
+    def _dim(self) -> int:
+        return check_details(self.details)[0]
 
     def _values(self, images: Any) -> list[Float32]:
         shape = check_details(self.details) if self.arrays else ()

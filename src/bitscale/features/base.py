@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitscale.data.decode import AS_IT_IS, Form
 from bitscale.data.images import Pixels, as_images, read
 from bitscale.data.splits import Images
 from bitscale.errors import InputError
@@ -28,6 +29,7 @@ class Features(ABC):
     batch_size: int = 64
     cache: Path | None = None  # where results are kept, None for nowhere
     cacheable: bool = True
+    form: Form = AS_IT_IS  # how picture files are best decoded for it
 
     @property
     @abstractmethod

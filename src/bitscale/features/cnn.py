@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bitscale.data.decode import Form
 from bitscale.data.images import Pixels
 from bitscale.errors import DataError, InputError
 from bitscale.features.base import Features, Float32
@@ -85,6 +86,7 @@ class CnnFeatures(Features):
         backbone = BACKBONES[name]
         self.name, self.dim, self.size, self.batch_size = name, backbone.dim, size or 224, 32
         self.mean_std, self.licence = backbone.mean_std, backbone.licence
+        self.form = Form((self.size, self.size), middle=True)
         self.file = find_weights(name, weights)
         self.network: nn.Module | None = None
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bitscale.data.decode import Form
 from bitscale.data.images import Pixels, resize
 from bitscale.errors import InputError
 from bitscale.features.base import Features, Float32
@@ -32,7 +33,7 @@ class GistFeatures(Features):
     def __init__(self, size: int = 32) -> None:
         if not 16 <= size <= 512 or size % GRID:
             raise InputError(f"gist takes a size of 16 to 512 that 4 divides. Got {size}.")
-        self.size, self.pad = size, size // 4
+        self.size, self.pad, self.form = size, size // 4, Form((size, size))
         n = size + 2 * self.pad
         self.lowpass = _lowpass(size + 2 * PREFILTER_PAD)  # (n', n' // 2 + 1)
         self.bank = _gabor_bank(n)  # (32, n, n)

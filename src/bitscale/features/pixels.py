@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
+from bitscale.data.decode import AS_IT_IS, Form
 from bitscale.data.images import Pixels, resize
 from bitscale.errors import InputError
 from bitscale.features.base import Features, Float32
@@ -21,6 +24,7 @@ class PixelFeatures(Features):
             raise InputError(f"pixels take a size of 1 to 2048. Got {size}.")
         self.size = size
         self.dim = None
+        self.form = AS_IT_IS if size is None else Form((size, size))
 
     @property
     def settings(self) -> str:
@@ -42,3 +46,15 @@ class PixelFeatures(Features):
     def compute(self, prepared: Pixels) -> Float32:
         """(m, H, W, C) uint8 -> (m, H * W * C) float32 in [0, 1]."""
         return prepared.reshape(len(prepared), -1).astype(np.float32) / np.float32(255)
+
+
+def square_form(dim: int) -> Form:
+    """The square pictures that have so many values; no number is that of a grey and of a colour square."""
+    for channels in (1, 3):
+        side = math.isqrt(dim // channels)
+        if side * side * channels == dim:
+            return Form((side, side), channels)
+    raise InputError(
+        f"this model was fitted on pixels of pictures with {dim} values, which no square has, so files cannot be "
+        'brought to their size. Fit it with a size, as in features="pixels@32", or encode arrays.'
+    )

@@ -7,6 +7,7 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from bitscale.data.decode import Form
 from bitscale.errors import InputError
 from bitscale.features.cnn import CnnFeatures, check_size
 
@@ -36,6 +37,7 @@ class TimmFeatures(CnnFeatures):
         config: dict[str, Any] = timm.data.resolve_model_data_config(self.model)
         self.name, self.dim, self.batch_size = name, int(self.model.num_features), 32
         self.size = size or int(config["input_size"][-1])
+        self.form = Form((self.size, self.size), middle=True)
         self.mean_std = (tuple(config["mean"]), tuple(config["std"]))
         self.network = None
 

@@ -23,6 +23,7 @@ from bitscale.data.splits import Labelled, check_seed
 from bitscale.errors import InputError, NotFitted
 
 if TYPE_CHECKING:
+    from bitscale.data.decode import Form
     from bitscale.features import Features
 
 Float32 = NDArray[np.float32]
@@ -80,6 +81,20 @@ class Hasher(ABC):
         values = np.concatenate(blocks) if blocks else np.zeros((0, self.n_bits))
         return Relaxed(values, self.bit_weights, model=self.fingerprint)
 
+    @property
+    def picture_form(self) -> Form:
+        """How picture files are decoded for `encode`: grey or colour, and at which size."""
+        if self.features == "none":
+            raise InputError(
+                'this hasher takes your own vectors (features="none"), not pictures. Encode the vectors and add the '
+                "codes, or fit one with other features."
+            )
+        if self.features != "pixels":
+            return self.extractor.form
+        from bitscale.features.pixels import square_form
+
+        return square_form(self._dim())
+
     def save(self, path: str | Path) -> None:
         """Write the fitted hasher to one file: safetensors, with JSON metadata in its header."""
         from bitscale.hashers.files import write
@@ -103,6 +118,10 @@ class Hasher(ABC):
     def __repr__(self) -> str:
         state = "not fitted" if self._arrays is None else f"model={self.fingerprint!r}"
         return f"{type(self).__name__}({self.n_bits} bits, features={self.features!r}, {state})"
+
+    @abstractmethod
+    def _dim(self) -> int:
+        """How many features an image has for this fitted hasher."""
 
     @abstractmethod
     def _values(self, images: Any) -> list[Float32]:

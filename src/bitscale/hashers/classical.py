@@ -68,7 +68,7 @@ class ClassicalHasher(Hasher):
         blocks = []
         for start in range(0, len(images), ENCODE_ROWS):
             x = self._extract(some_rows(images, start, min(start + ENCODE_ROWS, len(images))))
-            dim = self._dim(arrays)
+            dim = self._dim()
             if x.shape[1] != dim:
                 raise InputError(
                     f"this hasher was fitted on {dim} features an image. Got {x.shape[1]}; "
@@ -77,8 +77,8 @@ class ClassicalHasher(Hasher):
             blocks.append(self._project(x, arrays))
         return blocks
 
-    def _dim(self, arrays: Arrays) -> int:
+    def _dim(self) -> int:
         for name, shape in self.shapes.items():
             if "d" in shape:
-                return int(arrays[name].shape[shape.index("d")])
+                return int(self.arrays[name].shape[shape.index("d")])
         raise InputError(f"{self.name} names no array with d features in its shapes.")

@@ -1,0 +1,160 @@
+"""What changed in folders of pictures since a collection last saw them; files that did not are never opened."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from bitscale.collection.items import Skipped
+from bitscale.data.listing import Found, Listing, list_pictures
+from bitscale.data.workers import cores
+from bitscale.errors import DataError, VanishedFiles
+
+if TYPE_CHECKING:
+    from bitscale.collection.collection import Collection
+
+MISSING_SHARE = 0.1  # of the known pictures below a root: more than this missing is taken for an accident
+
+
+class Known(NamedTuple):
+    """An item as the collection last saw its file."""
+
+    id: int
+    path: str
+    size: int
+    modified: int
+    content: bytes | None
+
+
+@dataclass
+class Plan:
+    """What there is to do."""
+
+    new: list[Found] = field(default_factory=list)
+    changed: list[tuple[Found, Known]] = field(default_factory=list)
+    moved: list[tuple[Found, Known]] = field(default_factory=list)
+    missing: list[Known] = field(default_factory=list)
+    unchanged: int = 0
+    skipped: list[Skipped] = field(default_factory=list)  # broken as before, or not to be looked at
+    retried: set[str] = field(default_factory=set)  # broken before, and changed since
+    forgotten: list[str] = field(default_factory=list)  # broken before, and gone
+
+
+def scan(collection: Collection, sources: Iterable[str | os.PathLike[str]], *, accept_missing: bool = False) -> Plan:
+    """Compare files and folders with the collection.
+
+    A root that vanished or is empty, or more than a tenth of the known pictures below one missing, raises
+    VanishedFiles unless `accept_missing`: a disk that is not there must not empty a collection.
+    """
+    plan, totals = Plan(), {}
+    for root in roots_of(sources):
+        known = {row[1]: Known(*row) for row in collection.listing(root)}
+        totals[root] = len(known)
+        missing = _compare(plan, look_at(root, collection, known, accept_missing), known, collection.skipped(root))
+        plan.missing += missing
+        if missing and len(missing) == totals[root] and not accept_missing and not plan.new:
+            raise _vanished(root, missing, totals[root])  # no need to look for where they went
+    _find_moved(plan)
+    if not accept_missing:
+        for root, total in totals.items():
+            missing = [known for known in plan.missing if _is_below(known.path, root)]
+            if len(missing) > MISSING_SHARE * total:
+                raise _vanished(root, missing, total)
+    plan.new.sort()
+    plan.changed.sort()
+    return plan
+
+
+def roots_of(sources: Iterable[str | os.PathLike[str]]) -> list[str]:
+    """Absolute paths, none below another."""
+    found: list[str] = []
+    for path in sorted({os.path.abspath(os.fspath(source)) for source in sources}):
+        if not any(_is_below(path, root) for root in found):
+            found.append(path)
+    return found
+
+
+def look_at(root: str, collection: Collection, known: dict[str, Known], accept_missing: bool) -> Listing:
+    """The pictures below a root, or say that it is not there."""
+    if not os.path.lexists(root):
+        if not known:
+            raise DataError(f"there is nothing at {root}. Give a picture or a folder of pictures.")
+        if not accept_missing:
+            raise _vanished(root, list(known.values()), len(known))
+        return Listing([], {})
+    listing = list_pictures(root, [str(collection.path)])
+    if root in listing.closed:
+        raise DataError(f"{root} cannot be looked at ({listing.closed[root]}). Nothing was changed.")
+    return listing
+
+
+def _compare(plan: Plan, listing: Listing, known: dict[str, Known], skipped: Sequence[Skipped]) -> list[Known]:
+    """Sort the files of a listing into the plan; what is left of `known` is missing."""
+    broken = {one.path: one for one in skipped}
+    for file in listing.files:
+        before, bad = known.pop(file.path, None), broken.pop(file.path, None)
+        if before is not None and before.size == file.size and before.modified == file.modified:
+            plan.unchanged += 1
+        elif bad is not None and bad.size == file.size and bad.modified == file.modified:
+            plan.skipped.append(bad)
+        else:
+            if bad is not None:
+                plan.retried.add(file.path)
+            if before is None:
+                plan.new.append(file)
+            else:
+                plan.changed.append((file, before))
+    plan.skipped += [Skipped(path, 0, 0, f"cannot be looked at ({why}).") for path, why in listing.closed.items()]
+    out_of_sight = tuple(listing.closed)
+    plan.forgotten += [path for path in broken if not any(_is_below(path, at) for at in out_of_sight)]
+    return [one for one in known.values() if not any(_is_below(one.path, at) for at in out_of_sight)]
+
+
+def _find_moved(plan: Plan) -> None:
+    """A new file with the size and content of a missing item is that item, moved."""
+    lost: dict[tuple[int, bytes], list[Known]] = defaultdict(list)
+    for known in sorted(plan.missing, key=lambda one: one.path, reverse=True):
+        if known.content is not None:
+            lost[known.size, known.content].append(known)
+    sizes = {size for size, _ in lost}
+    candidates = sorted(file for file in plan.new if file.size in sizes)
+    if not candidates:
+        return
+    with ThreadPoolExecutor(cores()) as readers:
+        contents = list(readers.map(_content, candidates))
+    found: dict[str, Known] = {}
+    for file, content in zip(candidates, contents, strict=True):
+        if content is not None and lost.get((file.size, content)):
+            found[file.path] = lost[file.size, content].pop()
+    plan.moved = [(file, found[file.path]) for file in candidates if file.path in found]
+    gone = {known.id for known in found.values()}
+    plan.new = [file for file in plan.new if file.path not in found]
+    plan.missing = [known for known in plan.missing if known.id not in gone]
+
+
+def _content(file: Found) -> bytes | None:
+    """The sha256 of a file; None where it cannot be read, which decoding it will tell."""
+    try:
+        with open(file.path, "rb") as opened:
+            return hashlib.file_digest(opened, "sha256").digest()
+    except OSError:
+        return None
+
+
+def _is_below(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
+
+
+def _vanished(root: str, missing: Sequence[Known], total: int) -> VanishedFiles:
+    paths = sorted(known.path for known in missing)
+    return VanishedFiles(
+        f"{len(missing):,} of the {total:,} pictures known below {root} are not there any more ({paths[0]} for one). "
+        "Nothing was changed. If a disk is missing, attach it and run again; if they are gone for good, say "
+        "accept_missing=True (--accept-missing).",
+        paths,
+    )

@@ -1,0 +1,64 @@
+"""Which picture files lie below a folder, with their sizes and times of change; nothing is opened."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from bitscale.data.decode import SUFFIXES
+
+
+class Found(NamedTuple):
+    """A picture file as a scan sees it."""
+
+    path: str
+    size: int
+    modified: int  # nanoseconds
+
+
+class Listing(NamedTuple):
+    """Picture files in order of their paths, and folders or files that cannot be looked at, with the reason."""
+
+    files: list[Found]
+    closed: dict[str, str]
+
+
+def list_pictures(root: str, leave_out: Iterable[str] = ()) -> Listing:
+    """The pictures below a folder, or the file itself, hidden ones left out; links to folders are not followed."""
+    leave, folders = frozenset(leave_out), [root]
+    files: list[Found] = []
+    closed: dict[str, str] = {}
+    while folders:
+        at = folders.pop()
+        try:
+            with os.scandir(at) as entries:
+                for entry in entries:
+                    name = entry.name
+                    if name.startswith("."):
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        if entry.path not in leave:
+                            folders.append(entry.path)
+                    elif os.path.splitext(name)[1].lower() in SUFFIXES:
+                        _look(entry.path, files, closed)
+        except NotADirectoryError:
+            _look(at, files, closed)
+        except OSError as error:
+            closed[at] = error.strerror or "cannot be opened"
+    files.sort()
+    return Listing(files, closed)
+
+
+def _look(path: str, files: list[Found], closed: dict[str, str]) -> None:
+    """Take a file down; a link that leads nowhere is no file, a device or a pipe neither."""
+    try:
+        facts = os.stat(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        closed[path] = error.strerror or "cannot be looked at"
+        return
+    if stat.S_ISREG(facts.st_mode):
+        files.append(Found(path, facts.st_size, max(facts.st_mtime_ns, 0)))
