@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-from bitscale.errors import FileError
+from bitscale.errors import FileError, UnreadablePicture
 from bitscale.files import write_whole
 from bitscale.report.style import STYLE
-from bitscale.report.thumbnail import NoPicture, thumbnail
+from bitscale.report.thumbnail import thumbnail
 
 Kind = Literal["query", "similar", "not similar", "cannot tell", "keep", "copy", "plain"]
 MOST_PICTURES = 2_000  # embedded in one file; further tiles have words only
@@ -116,8 +116,9 @@ def picture(tile: Tile, wanted: bool) -> str:
         return f'<div class="bs-none">{reason}</div>'
     try:
         source = thumbnail(tile.path)
-    except NoPicture as reason:
-        return f'<div class="bs-none">{plain(str(reason))}</div>'
+    except UnreadablePicture as error:
+        reason = "the file is missing" if not os.path.exists(tile.path) else f"the file {error.reason}"
+        return f'<div class="bs-none">{plain(reason)}</div>'
     address = "file://" + quote(os.fsencode(os.path.abspath(tile.path)))
     return f'<a class="bs-picture" href="{address}"><img src="{source}" alt="{plain(os.path.basename(tile.path))}"></a>'
 
