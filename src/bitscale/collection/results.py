@@ -258,10 +258,11 @@ def section_of(row: Row, collection: Collection) -> Section:
 
 def tile_of(match: Match) -> Tile:
     """One match of a contact sheet."""
-    heavy = ", ".join(str(bit) for bit in match.disagree) or "none"
+    bits = match._row.differ.shape[1]
     facts = (
-        f"{match.share:.1%} of the largest",
-        f"{match.differing} bits differ; of the {HEAVY} heaviest: {heavy}",
-        *(("labels: " + ", ".join(match.item.labels),) if match.item.labels else ()),
+        f"{match.share:.1%} of the maximum",
+        f"{match.differing} of {bits} bits differ",
+        *((", ".join(match.item.labels),) if match.item.labels else ()),
     )
-    return Tile(match.item.path, f"item {match.id}", f"{match.distance:.2f}", match.verdict, facts)
+    agree = tuple(bit not in match.disagree for bit in range(min(HEAVY, bits)))
+    return Tile(match.item.path, f"item {match.id}", f"{match.distance:.2f}", match.verdict, facts, agree)

@@ -32,6 +32,7 @@ class Tile:
     headline: str = ""
     kind: Kind = "plain"
     facts: tuple[str, ...] = ()
+    agree: tuple[bool, ...] = ()  # of the heaviest bits, drawn as a strip
 
 
 @dataclass(frozen=True)
@@ -102,11 +103,20 @@ def drawn_tile(tile: Tile, with_picture: bool) -> str:
     head = f'<div class="bs-head"><strong>{plain(tile.headline)}</strong>{badge}</div>'
     name = plain(os.path.basename(tile.path) or tile.name)
     full = f' title="{plain(tile.path)}"' if tile.path else ""
-    words = f'<p class="bs-name"{full}>{name}</p><ul>{facts}</ul>'
+    words = f'<p class="bs-name"{full}>{name}</p>{strip(tile.agree)}<ul>{facts}</ul>'
     css = tile.kind.replace(" ", "-")
     return (
         f'<figure class="bs-tile bs-{css}">{picture(tile, with_picture)}<figcaption>{head}{words}</figcaption></figure>'
     )
+
+
+def strip(agree: tuple[bool, ...]) -> str:
+    """A small square a bit, hollow where it disagrees."""
+    if not agree:
+        return ""
+    differ = ", ".join(str(i) for i, same in enumerate(agree) if not same) or "none"
+    squares = "".join("<i></i>" if same else '<i class="bs-off"></i>' for same in agree)
+    return f'<div class="bs-bits" title="of the {len(agree)} heaviest bits these disagree: {differ}">{squares}</div>'
 
 
 def picture(tile: Tile, wanted: bool) -> str:
