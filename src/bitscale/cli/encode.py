@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
 import bitscale as bs
 from bitscale.cli.progress import progress_bar
-from bitscale.data.files import FileImages
+from bitscale.collection.pictures import encode_files
 from bitscale.data.folder import list_images
 from bitscale.errors import DataError, FileError, InputError
 from bitscale.evaluation.encoding import with_stopwatch
 from bitscale.files import write_whole
+from bitscale.hashers import Hasher
 from bitscale.version import __version__
 
 
@@ -23,12 +27,14 @@ def encode(
     model: Annotated[Path, typer.Argument(help="A hasher, from `bitscale evaluate --save` or Hasher.save.")],
     inputs: Annotated[list[Path], typer.Argument(help="Image files and folders, or one .npy.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to: codes (.npy) or an index (.bsi).")],
+    workers: Annotated[int | None, typer.Option(help="Processes that decode.", show_default="one a core")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print for machines.")] = False,
 ) -> None:
     """Encode pictures with a saved hasher.
 
     INPUTS are image files and folders, or one .npy: uint8 images (n, H, W) or (n, H, W, 3), or, for a hasher with
-    features "none", your own float32 vectors (n, d).
+    features "none", your own float32 vectors (n, d). Pictures are decoded in worker processes at the size the model
+    takes; one that is broken is left out, and OUT.json says why.
 
     OUT ending in .npy holds packed codes, uint8 (n, bytes), bit 0 the high bit of byte 0: read it with numpy.load and
     Codes.from_packed. OUT ending in .bsi is an index to open with ExactIndex.open, item i having id i. Beside either,
@@ -39,9 +45,8 @@ def encode(
     if not out.absolute().parent.is_dir():
         raise FileError(f"{out} cannot be written: its folder does not exist.")
     hasher = bs.load_hasher(model)
-    images, names = read_inputs(inputs)
     with progress_bar(as_json) as show:
-        codes = with_stopwatch(hasher, "encode", show)[0].encode(images)
+        codes, names, skipped = encode_inputs(hasher, inputs, workers, show)
     about = {
         "kind": "codes" if out.suffix == ".npy" else "index",
         "items": len(codes),
@@ -52,20 +57,45 @@ def encode(
         "features": hasher.features,
         "written_by": __version__,
     }
-    write(out, codes, {**about, "names": names})
+    left_out = [{"name": name, "reason": reason} for name, reason in skipped]
+    write(out, codes, {**about, "names": names, "skipped": left_out})
     if as_json:
-        typer.echo(json.dumps({"out": str(out), **about}))
+        typer.echo(json.dumps({"out": str(out), **about, "skipped": left_out}))
     else:
         typer.echo(f"{len(codes):,} codes of {codes.n_bits} bits in {out}; names and weights in {sidecar(out).name}.")
+        for name, reason in skipped:
+            typer.echo(f"left out: {name} {reason}")
 
 
-def read_inputs(inputs: list[Path]) -> tuple[Any, list[str] | None]:
-    """What to encode, and the name of each item where it has one."""
+def encode_inputs(
+    hasher: Hasher, inputs: list[Path], workers: int | None, show: Callable[[str, int, int], None]
+) -> tuple[bs.Codes, list[str] | None, list[tuple[str, str]]]:
+    """The codes, the name of each where it has one, and what was left out, with the reason."""
+    given = read_inputs(inputs)
+    if isinstance(given, np.ndarray):
+        return with_stopwatch(hasher, "encode", show)[0].encode(given), None, []
+    packed, names, skipped, done = [], [], [], 0
+    with closing(encode_files(hasher, given, workers=workers)) as batches:
+        for batch in batches:
+            packed.append(batch.codes.packed)
+            names += [given[place] for place in batch.places]
+            skipped += [(given[place], error.reason) for place, error in batch.broken]
+            done += len(batch)
+            show("encode", done, len(given))
+    if not names:
+        raise DataError(f"{skipped[0][0]} {skipped[0][1]}")
+    codes = bs.Codes(np.concatenate(packed), batch.codes.bit_weights, batch.codes.model)
+    return codes, names, skipped
+
+
+def read_inputs(inputs: list[Path]) -> NDArray[Any] | list[str]:
+    """What to encode: an array, or the names of picture files."""
     if any(path.suffix == ".npy" for path in inputs):
         if len(inputs) > 1:
             raise InputError("a .npy stands alone. Encode it and the other inputs in two calls.")
         try:
-            return np.load(inputs[0], mmap_mode="r", allow_pickle=False), None
+            array: NDArray[Any] = np.load(inputs[0], mmap_mode="r", allow_pickle=False)
+            return array
         except (OSError, ValueError, EOFError) as error:
             raise DataError(f"{inputs[0]} cannot be read as an array ({error}).") from error
     names: list[str] = []
@@ -73,7 +103,7 @@ def read_inputs(inputs: list[Path]) -> tuple[Any, list[str] | None]:
         if not path.exists():
             raise DataError(f"there is nothing at {path}.")
         names += [str(path / name) for name in list_images(path)] if path.is_dir() else [str(path)]
-    return FileImages(Path(), names), names
+    return names
 
 
 def write(out: Path, codes: bs.Codes, about: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import prod
 
 from bitscale.codes import Codes
-from bitscale.data.decode import LIMITS, Form, Limits, Picture
+from bitscale.data.decode import LIMITS, Form, Limits, Picture, read_picture
 from bitscale.data.images import uniform
 from bitscale.data.workers import decode_files
 from bitscale.errors import InputError, UnreadablePicture
@@ -61,6 +61,12 @@ def encode_files(
                 yield Batch(places, pictures, hasher.encode(uniform([one.pixels for one in pictures])), broken)
                 places, pictures, broken = [], [], []
                 start = time.monotonic()
+
+
+def encode_pictures(hasher: Hasher, paths: Sequence[str]) -> Codes:
+    """The codes of a few files, decoded in this process as the workers would; the first broken one raises."""
+    check_takes_pictures(hasher)
+    return hasher.encode(uniform([read_picture(path, hasher.picture_form).pixels for path in paths]))
 
 
 def check_takes_pictures(hasher: Hasher) -> None:

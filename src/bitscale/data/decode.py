@@ -118,6 +118,16 @@ def read_small(path: str | os.PathLike[str], side: int, limits: Limits = LIMITS)
         raise UnreadablePicture(name, f"cannot be read as an image ({_reason(error)}).") from error
 
 
+def fit_pixels(image: NDArray[np.uint8], form: Form) -> NDArray[np.uint8]:
+    """An image (H, W), (H, W, 1) or (H, W, 3) as a model takes pictures: (H', W', C)."""
+    from PIL import Image
+
+    grey = image.ndim == 2 or image.shape[2] == 1
+    picture = Image.fromarray(image.reshape(image.shape[:2]) if grey else image)
+    pixels = np.asarray(_fit(_colour(picture, form.channels), form))
+    return pixels[..., None] if pixels.ndim == 2 else pixels
+
+
 @cache
 def readable_formats() -> tuple[str, ...]:
     """Those of `FORMATS` that Pillow reads here; HEIF where pillow-heif is installed."""
