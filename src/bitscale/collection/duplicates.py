@@ -37,7 +37,7 @@ Kind = Literal["identical", "near", "related"]
 Progress = Callable[[str, int, int], None]
 
 NEAR = 0.1  # of the largest distance
-CROWD = 50  # pictures with near codes, more of which are no longer called related
+CROWD = 20  # pictures with near codes, more of which are no longer called related
 TOO_MANY = 5_000  # pictures with near codes, more of which are not looked at
 LOOKUP = 256  # codes looked up at a time
 GET = 65_536  # codes fetched at a time

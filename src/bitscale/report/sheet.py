@@ -16,6 +16,7 @@ from urllib.parse import quote
 from bitscale.errors import FileError, UnreadablePicture
 from bitscale.files import write_whole
 from bitscale.report.style import STYLE
+from bitscale.report.text import visible
 from bitscale.report.thumbnail import thumbnail
 
 Kind = Literal["query", "similar", "not similar", "cannot tell", "keep", "copy", "plain"]
@@ -92,6 +93,7 @@ def drawn_section(section: Section, pictures: int, words_only: bool) -> str:
     hidden = len(section.tiles) - len(shown)
     more = f'<p class="bs-more">and {hidden} more</p>' if hidden else ""
     state = " bs-muted" if section.muted else ""
+    state += f" bs-few bs-few-{len(shown)}" if 1 <= len(shown) <= 3 else ""
     head = f"<h2>{plain(section.title)}</h2><p>{plain(section.note)}</p>"
     return f'<section class="bs-section{state}">{head}<div class="bs-grid">{tiles}</div>{more}</section>'
 
@@ -134,6 +136,5 @@ def picture(tile: Tile, wanted: bool) -> str:
 
 
 def plain(text: str) -> str:
-    """Any text as harmless HTML: markup escaped; bytes that are no UTF-8 and what cannot be seen, as \\x escapes."""
-    seen = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return html.escape(seen, quote=True)
+    """Any text as harmless HTML."""
+    return html.escape(visible(text), quote=True)

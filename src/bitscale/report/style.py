@@ -11,6 +11,8 @@ body:has(>.bs-sheet){margin:0;background:#f6f7f9}
 .bs-sheet h1{font-size:1.55rem;font-weight:650;letter-spacing:-.01em;margin:0}
 .bs-sheet header p{color:var(--soft);margin:.2rem 0 1.6rem}
 .bs-sheet h2{font-size:1.02rem;font-weight:600;margin:0;overflow-wrap:anywhere}
+.bs-sheet{display:flex;flex-wrap:wrap;column-gap:28px}.bs-sheet header,.bs-section,.bs-more{flex:1 1 100%;min-width:0}
+.bs-sheet .bs-few{flex:0 0 auto}.bs-few-1{width:178px}.bs-few-2{width:370px}.bs-few-3{width:562px}
 .bs-section{margin:0 0 2.2rem}.bs-section>p{color:var(--soft);margin:.1rem 0 .8rem}
 .bs-muted>p:first-of-type{color:var(--warn)}
 .bs-grid{display:grid;grid-template-columns:repeat(auto-fill,minmax(164px,1fr));gap:14px}
