@@ -63,10 +63,10 @@ def index(
 ) -> None:
     """Make a collection of a folder of pictures, or bring it level with what changed since.
 
-    The collection of holiday/ is holiday.bsc beside it unless -c says where; with -c alone the same folders are looked
-    at again. Runs again in seconds: unchanged files are not opened. Ctrl-C is safe at any time; the same command goes on.
-    A picture that cannot be read is skipped and named. If a folder vanished, or more than a tenth of its pictures,
-    nothing is changed and the exit code is 3.
+    The collection of holiday/ is holiday.bsc beside it unless -c says where; with -c alone the same folders are
+    looked at again. Runs again in seconds: unchanged files are not opened. Ctrl-C is safe at any time; the same
+    command goes on. A picture that cannot be read is skipped and named. If a folder vanished, or more than a tenth of
+    its pictures, nothing is changed and the exit code is 3.
 
     Try: bitscale index holiday/
          bitscale index -c holiday.bsc

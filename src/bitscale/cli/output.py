@@ -43,8 +43,8 @@ def emit(data: Any) -> None:
 
 
 def say(line: str) -> None:
-    """One line for people."""
-    typer.echo(visible(line))
+    """Words for people."""
+    typer.echo("\n".join(visible(part) for part in line.split("\n")))
 
 
 def console() -> Console:
