@@ -5,12 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
+from tests.data.pictures import bomb, encoded, png, save, texture
 
 from bitscale.data.decode import FORMATS, Form, Limits, fit_pixels, read_picture, readable_formats
 from bitscale.data.images import resize
 from bitscale.errors import DataError, UnreadablePicture
 from bitscale.features.cnn import middle_square
-from tests.data.pictures import bomb, encoded, png, save, texture
 
 GREY28 = Form((28, 28), 1)
 
@@ -26,7 +26,8 @@ def put(path: Path, data: bytes) -> Path:
         ("PNG", "RGB", True), ("PNG", "L", True), ("PNG", "P", True), ("PNG", "1", True), ("PNG", "RGBA", True),
         ("PNG", "LA", True), ("JPEG", "RGB", False), ("JPEG", "L", False), ("JPEG", "CMYK", False),
         ("WEBP", "RGB", False), ("WEBP", "RGBA", False), ("GIF", "P", True), ("BMP", "RGB", True),
-        ("TIFF", "RGB", True), ("TIFF", "CMYK", True), ("TIFF", "F", True), ("AVIF", "RGB", False), ("PPM", "RGB", True),
+        ("TIFF", "RGB", True), ("TIFF", "CMYK", True), ("TIFF", "F", True), ("AVIF", "RGB", False),
+        ("PPM", "RGB", True),
     ],
 )  # fmt: skip
 def test_every_format_and_mode_becomes_colour_or_grey(tmp_path, kind, mode, lossless):
@@ -171,7 +172,7 @@ def test_what_may_be_another_time_is_not_held_against_a_file(tmp_path):
 def test_more_pixels_or_bytes_than_allowed(tmp_path):
     path = put(tmp_path / "a.png", bomb(400, 300))
     assert not read_picture(path, limits=Limits(pixels=120_000)).pixels.any()
-    with pytest.raises(UnreadablePicture, match="400 x 300 pixels, 119,999 in all allowed.*Make it smaller"):
+    with pytest.raises(UnreadablePicture, match=r"400 x 300 pixels, 119,999 in all allowed.*Make it smaller"):
         read_picture(path, limits=Limits(pixels=119_999))
     with pytest.raises(UnreadablePicture, match="safe to read"):
         read_picture(path, limits=Limits(file=100))

@@ -55,7 +55,7 @@ def scan(collection: Collection, sources: Iterable[str | os.PathLike[str]], *, a
     for root in roots_of(sources):
         known = {row[1]: Known(*row) for row in collection.listing(root)}
         totals[root] = len(known)
-        missing = _compare(plan, look_at(root, collection, known, accept_missing), known, collection.skipped(root))
+        missing = compare(plan, look_at(root, collection, known, accept_missing), known, collection.skipped(root))
         plan.missing += missing
         if missing and len(missing) == totals[root] and not accept_missing and not plan.new:
             raise _vanished(root, missing, totals[root])  # no need to look for where they went
@@ -93,7 +93,7 @@ def look_at(root: str, collection: Collection, known: dict[str, Known], accept_m
     return listing
 
 
-def _compare(plan: Plan, listing: Listing, known: dict[str, Known], skipped: Sequence[Skipped]) -> list[Known]:
+def compare(plan: Plan, listing: Listing, known: dict[str, Known], skipped: Sequence[Skipped]) -> list[Known]:
     """Sort the files of a listing into the plan; what is left of `known` is missing."""
     broken = {one.path: one for one in skipped}
     for file in listing.files:

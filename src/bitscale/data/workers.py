@@ -35,6 +35,8 @@ AHEAD = 16  # pictures sent to a worker before the first of them is answered
 _PIPE = 32_768  # bytes of paths that may wait in a pipe: half of what pipes hold, so that sending never blocks
 _HELD = 96 << 20  # bytes of decoded pictures that may wait to be read
 _START_SECONDS = 60.0
+_STARTS = 5  # workers killed in a row before they had begun
+_CURE = "Is there memory enough? Take fewer workers."
 _SLICE = 1.0  # seconds: time in which this process itself was stopped counts as at most one
 _PROGRAM = "import sys; sys.path.append(sys.argv[1]); from bitscale.data.decode_worker import main; main(sys.argv[2])"
 
@@ -168,16 +170,19 @@ class _Worker:
         self.to, self.back = self.process.stdin.fileno(), self.process.stdout.fileno()
         _widen(self.back)
 
-    def greet(self) -> None:
-        """Wait until it is ready to work."""
+    def greet(self) -> bool:
+        """Wait until it is ready to work; False when it was killed before."""
         try:
             self.receive(_START_SECONDS)
+            return True
         except (EOFError, TimeoutError) as error:
+            if (self.process.poll() or 0) < 0:
+                return False
             self.process.kill()
-            assert self.process.stderr
+            assert self.process.stderr is not None
             said = (self.process.stderr.read() or b"").decode(errors="replace").strip().splitlines() or ["no word"]
             raise DataError(
-                f"a process to decode pictures cannot be started ({said[-1]}). Is Pillow installed, is there memory?"
+                f"a process to decode pictures cannot be started ({said[-1]}). Is Pillow installed? {_CURE}"
             ) from error
 
     def send(self, paths: Sequence[str]) -> None:
@@ -222,6 +227,7 @@ def _serve(run: _Run, form: Form, limits: Limits) -> None:
     """Keep one worker busy until the paths are used up; a dead one is replaced."""
     waiting: deque[int] = deque()
     suspects: set[int] = set()
+    starts = 0
     try:
         while waiting or run.taken < len(run.paths):
             if not waiting:
@@ -231,8 +237,11 @@ def _serve(run: _Run, form: Form, limits: Limits) -> None:
             worker = _Worker(form, limits)
             run.enter(worker)
             try:
-                worker.greet()
-                _feed(run, worker, waiting, suspects, limits.seconds)
+                if worker.greet():
+                    starts = 0
+                    _feed(run, worker, waiting, suspects, limits.seconds)
+                elif (starts := starts + 1) == _STARTS:
+                    raise DataError(f"{_STARTS} processes to decode pictures were killed while they started. {_CURE}")
             finally:
                 run.leave(worker)
                 worker.end()

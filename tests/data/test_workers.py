@@ -1,0 +1,259 @@
+import itertools
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.conftest import endurance
+from tests.data.pictures import bomb, encoded, save
+
+from bitscale.data.decode import Form, Limits, Picture, read_picture
+from bitscale.data.workers import decode_files
+from bitscale.errors import DataError, UnreadablePicture
+
+GREY = Form((28, 28), 1)
+
+
+def children() -> list[int]:
+    """Processes this one has started and not yet seen the end of."""
+    found = []
+    for task in Path("/proc/self/task").iterdir():
+        found += [int(pid) for pid in (task / "children").read_text().split()]
+    return found
+
+
+@pytest.fixture
+def pictures(tmp_path):
+    return [str(save(tmp_path / f"{i:03d}.png", i)) for i in range(60)]
+
+
+def good(results):
+    return [isinstance(result, Picture) for result in results]
+
+
+def test_results_come_in_order_and_equal_those_of_this_process(pictures, tmp_path):
+    (tmp_path / "bad.jpg").write_text("no picture")
+    paths = [*pictures[:30], str(tmp_path / "bad.jpg"), str(tmp_path / "gone.jpg"), *pictures[30:]]
+    results = list(decode_files(paths, GREY, workers=3))
+    assert [i for i, fine in enumerate(good(results)) if not fine] == [30, 31]
+    assert results[30].lasting
+    assert not results[31].lasting
+    for path, result in zip(paths, results, strict=True):
+        if isinstance(result, Picture):
+            here = read_picture(path, GREY)
+            assert np.array_equal(result.pixels, here.pixels)
+            assert [getattr(result, name) for name in ("content", "size", "modified", "format", "width", "height")] == [
+                getattr(here, name) for name in ("content", "size", "modified", "format", "width", "height")
+            ]
+    assert not children()
+    assert list(decode_files([], GREY)) == []
+    assert np.array_equal(next(decode_files(pictures[:1])).pixels, read_picture(pictures[0]).pixels)
+    assert not children()
+
+
+def test_names_of_every_kind(tmp_path):
+    names = [
+        "with space.png",
+        "ümläut.png",
+        "emoji 🦊.png",
+        'quote".png',
+        "new\nline.png",
+        os.fsdecode(b"latin \xe9.png"),
+    ]
+    paths = [str(save(tmp_path / "x.png", i).rename(tmp_path / name)) for i, name in enumerate(names)]
+    deep = tmp_path
+    for _ in range(12):
+        deep = deep / ("é" * 100)
+    paths += [str(save(deep / f"{i}.png", i)) for i in range(30)]
+    assert all(good(decode_files(paths, GREY, workers=2)))
+
+
+def test_a_worker_killed_midway_costs_nothing_or_its_picture(pictures):
+    paths, kills, results = pictures * 15, [], []
+    with closing(decode_files(paths, Form((400, 400)), workers=2)) as stream:  # some 200 may be decoded ahead
+        for result in stream:
+            results.append(result)
+            if len(results) % 100 == 50 and (alive := children()):
+                kills.append(alive[0])
+                os.kill(alive[0], signal.SIGKILL)
+    assert len(results) == len(paths)
+    assert len(kills) >= 3
+    bad = [result for result in results if isinstance(result, UnreadablePicture)]
+    assert len(bad) <= len(kills) // 2  # each of them cost two workers
+    assert all("ended the process" in result.reason for result in bad)
+    assert not children()
+
+
+def test_a_hanging_worker_costs_its_picture(pictures):
+    """A stopped process stands for a decoder that never ends."""
+    results, stopped = [], []
+    with closing(decode_files(pictures, GREY, workers=1, limits=Limits(seconds=1.5))) as stream:
+        results.append(next(stream))
+        stopped += children()
+        os.kill(stopped[0], signal.SIGSTOP)
+        results += stream
+    bad = [result for result in results if isinstance(result, UnreadablePicture)]
+    assert len(results) == len(pictures)
+    assert [result.reason[:18] for result in bad] in ([], ["took longer to dec"])  # none: all was in the pipe already
+    assert not children()
+
+
+def test_a_slow_picture_is_given_up(tmp_path, pictures):
+    slow = tmp_path / "slow.png"
+    slow.write_bytes(bomb(12_000, 12_000))
+    start = time.monotonic()
+    results = list(
+        decode_files([*pictures[:5], str(slow), *pictures[5:]], GREY, workers=1, limits=Limits(seconds=0.02))
+    )
+    assert not isinstance(results[5], Picture)
+    assert "took longer" in results[5].reason
+    assert results[5].lasting
+    assert time.monotonic() - start < 60
+    assert not children()
+
+
+def test_a_memory_burst_costs_its_picture(tmp_path, pictures):
+    big = tmp_path / "big.png"
+    big.write_bytes(bomb(12_000, 12_000))
+    paths = [*pictures[:5], str(big), *pictures[5:]]
+    results = list(decode_files(paths, GREY, workers=2, limits=Limits(memory=100 << 20)))
+    assert [i for i, fine in enumerate(good(results)) if not fine] == [5]
+    assert "memory" in results[5].reason
+    assert all(good(decode_files(paths, GREY, workers=2)))
+
+
+def test_a_bomb_is_not_decoded(tmp_path, pictures):
+    big = tmp_path / "big.png"
+    big.write_bytes(bomb(30_000, 10_000))
+    (result,) = decode_files([str(big)], GREY)
+    assert "larger than is safe to decode" in result.reason
+
+
+def test_stopping_early_leaves_no_process(pictures):
+    threads = threading.active_count()
+    for n in (0, 1, 7):
+        with closing(decode_files(pictures * 20, GREY, workers=2)) as stream:
+            assert all(good(itertools.islice(stream, n)))
+    stream = decode_files(pictures * 20, GREY, workers=2)
+    next(stream)
+    with pytest.raises(RuntimeError, match="mine"):
+        stream.throw(RuntimeError("mine"))
+    assert not children()
+    assert threading.active_count() == threads
+
+
+def test_reading_slowly_holds_decoding_back(tmp_path):
+    paths = [str(save(tmp_path / f"{i}.png", i, 400, 300)) for i in range(4)] * 100
+    with closing(decode_files(paths, workers=2)) as stream:  # as they are: no size known, so few are held
+        first = next(stream)
+        time.sleep(1.0)
+        frame = stream.gi_frame.f_locals["run"]
+        assert len(frame.results) <= frame.window <= 16
+        assert isinstance(first, Picture)
+        assert all(good(stream))
+
+
+def test_workers_start_light(tmp_path):
+    code = (
+        "import sys, bitscale.data.decode_worker; "
+        "print(sorted({'torch', 'onnxruntime', 'typer', 'scipy', 'rich'} & set(sys.modules)))"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+def test_a_worker_that_cannot_start_is_an_error_not_a_broken_picture(pictures, monkeypatch):
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(DataError, match="cannot be started"):
+        list(decode_files(pictures, GREY, workers=2))
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(OSError, match="nowhere"):
+        list(decode_files(pictures, GREY, workers=2))
+    assert not children()
+
+
+def test_ctrl_c_leaves_no_process(pictures, tmp_path):
+    """A real Ctrl-C: SIGINT to the whole process group, as a terminal sends it."""
+    program = """
+import json, sys
+from bitscale.data.workers import decode_files
+from bitscale.data.decode import Form
+paths = json.load(open(sys.argv[1])) * 1000
+try:
+    for i, _ in enumerate(decode_files(paths, Form((28, 28), 1), workers=2)):
+        if i == 100:
+            print("running", flush=True)
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+"""
+    (tmp_path / "paths.json").write_text(json.dumps(pictures))
+    run = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path / "paths.json")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    assert run.stdout.readline() == "running\n"
+    workers = [int(pid) for task in Path(f"/proc/{run.pid}/task").iterdir()
+               for pid in (task / "children").read_text().split()]  # fmt: skip
+    assert len(workers) == 2
+    os.killpg(run.pid, signal.SIGINT)
+    out, err = run.communicate(timeout=20)
+    assert (out, err) == ("stopped\n", "")
+    assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
+
+
+def test_orphans_end_by_themselves(pictures, tmp_path):
+    program = """
+import json, sys, time
+from bitscale.data.workers import decode_files
+from bitscale.data.decode import Form
+stream = decode_files(json.load(open(sys.argv[1])) * 1000, Form((28, 28), 1), workers=2)
+next(stream)
+print("running", flush=True)
+time.sleep(100)
+"""
+    (tmp_path / "paths.json").write_text(json.dumps(pictures))
+    run = subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path / "paths.json")], stdout=subprocess.PIPE, text=True
+    )
+    assert run.stdout.readline() == "running\n"
+    workers = [int(pid) for task in Path(f"/proc/{run.pid}/task").iterdir()
+               for pid in (task / "children").read_text().split()]  # fmt: skip
+    run.kill()
+    run.communicate()
+    deadline = time.monotonic() + 10
+    while any(alive(pid) for pid in workers) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert workers
+    assert not [pid for pid in workers if alive(pid)]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_ten_thousand_good_and_bad_files(tmp_path):
+    n = endurance(10_000)
+    rng = np.random.default_rng(0)
+    kinds = [encoded(kind, i) for i, kind in enumerate(["JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF"])]
+    paths, damaged = [], []
+    for i in range(n):
+        whole = kinds[i % len(kinds)]
+        bad = bool(rng.random() < 0.3)
+        path = tmp_path / f"{i}.jpg"
+        path.write_bytes(whole[: int(rng.integers(0, len(whole) // 2))] if bad else whole)
+        paths.append(str(path))
+        damaged.append(bad)
+    results = list(decode_files(paths, GREY, workers=2))
+    assert [not fine for fine in good(results)] == damaged
+    assert all("\n" not in result.reason for result in results if isinstance(result, UnreadablePicture))
+    assert not children()
