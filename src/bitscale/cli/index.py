@@ -17,7 +17,6 @@ from bitscale.cli.options import (
     Workers,
     default_home,
     facts_of,
-    home_of,
     open_for_writing,
 )
 from bitscale.cli.output import emit, near, say
@@ -75,7 +74,7 @@ def index(
     if not sources and collection is None:
         raise InputError("name a folder of pictures, or a collection to look at again: -c photos.bsc")
     created = not home.exists()
-    with _made(home, model, sources or []) if created else open_for_writing(home) as photos:
+    with made(home, model, sources or [], workers, as_json) if created else open_for_writing(home) as photos:
         if not created and model is not None:
             raise InputError(f"{home} has its model already. Change it with: bitscale reindex {home} --model {model}")
         roots = sources or [Path(root) for root in json.loads(photos.notes().get("roots", "[]"))]
@@ -183,13 +182,20 @@ def index_facts(photos: Collection, changes: Changes, facts: dict[str, Any]) -> 
     }
 
 
-def _made(home: Path, model: str | None, sources: list[Path]) -> Collection:
-    """A new collection, with the model asked for or one that needs no training."""
+def made(home: Path, model: str | None, sources: list[Path], workers: int | None, quiet: bool) -> Collection:
+    """A new collection, with the model asked for, or one fitted without labels on a sample of the pictures."""
     from bitscale.collection import Collection
+    from bitscale.collection.default import default_hasher
     from bitscale.hashers import load_hasher
 
     missing = [path for path in sources if not path.exists()]
-    if missing:
-        raise InputError(f"there is nothing at {missing[0]}. Give a folder of pictures.")
-    hasher = load_hasher(model if model is not None else "fashion-mnist")
-    return Collection.create(home_of(home), hasher)
+    if missing or not sources:
+        what = f"there is nothing at {missing[0]}" if missing else f"there is no collection {home} yet"
+        raise InputError(f"{what}. Give a folder of pictures.")
+    if model is not None:
+        return Collection.create(home, load_hasher(model))
+    with progress_bar(quiet) as show:
+        hasher = default_hasher(
+            sources, workers=workers, progress=lambda done, total: show("fitting a model", done, total)
+        )
+    return Collection.create(home, hasher)

@@ -69,13 +69,13 @@ class Contents:
             lowest, highest = connection.execute("SELECT min(id), max(id) FROM items").get
             if lowest is None:
                 return np.empty(0, np.int64)
-            if highest - lowest < 4 * n:
-                rows = connection.execute("SELECT id FROM items").fetchall()
-            else:  # the first item from a random number on: seldom another draw than even
-                draws = rng.integers(lowest, highest + 1, n).tolist()
-                after = "SELECT id FROM items WHERE id >= ? ORDER BY id LIMIT 1"
-                rows = [(connection.execute(after, (draw,)).get,) for draw in draws]
-        return rng.permutation(np.unique(np.array(_untyped(rows), np.int64)))[:n]
+            drawn = np.unique(rng.integers(lowest, highest + 1, 4 * n)) if highest - lowest > 4 * n else ()
+            there = "SELECT id FROM items WHERE id = ?"
+            rows = [row for draw in rng.permutation(drawn).tolist() for row in connection.execute(there, (draw,))]
+            if len(rows) < n:  # few items, or wide gaps between their ids
+                rows = connection.execute("SELECT id FROM items ORDER BY id").fetchall()
+                rows = [rows[i] for i in rng.permutation(len(rows))[:n].tolist()]
+        return np.array(_untyped(rows[:n]), np.int64).ravel()
 
     def listing(self, root: str = "") -> Iterator[tuple[int, str, int, int, bytes | None]]:
         """Id, path, size, time of change and content of every item whose path is `root` or below it."""
