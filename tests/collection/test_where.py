@@ -70,15 +70,12 @@ def test_what_cannot_be_asked_is_said(photos, where):
         photos.select(where)
 
 
-@given(field=st.text(min_size=1), sign=st.sampled_from(["=", "!=", "~", "<", ">="]), value=st.text())
+@given(st.text(), st.sampled_from(["=", "!=", "~", "<", ">="]), st.text())
 def test_nothing_typed_stands_in_the_sql(field, sign, value):
-    try:
-        sql, values = condition(Condition(field, sign, value))
-    except InputError:
-        return
-    assert set(sql) <= set("(json_extract(metadata, ?) IN ('integer', 'real', 'text') AND OR NOT type lower instr CAST"
-                           "path AS BLOB TEXT EXISTS SELECT 1 FROM json_each(labels) WHERE value IS sizeidmod!=<>")  # fmt: skip
-    assert any(isinstance(one, str | bytes) for one in values)
+    plain, _ = condition(Condition("a", sign, "b"))
+    sql, values = condition(Condition(f"{field}\u00a7", sign, f"{value}"))
+    assert sql == plain
+    assert value in values
 
 
 @given(st.text())
