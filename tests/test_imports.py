@@ -16,9 +16,9 @@ ORDER = [
     "version", "errors", "files",
     "codes", "metrics", "data",
     "hamming", "scan", "features", "hashers", "deep", "native",
-    "index",
+    "index", "report",
     "collection", "evaluation",
-    "plots", "report", "cluster",
+    "plots", "cluster",
     "reid", "paper",
     "cli", "server", "__main__",
 ]  # fmt: skip

@@ -1,38 +1,89 @@
 """The command line: every verb parses, makes one library call, and prints for people, or with --json for machines.
 
-Results go to stdout, progress and errors to stderr. Exit codes: 0 done, 1 could not be done, 2 wrong usage.
+Results go to stdout, progress and errors to stderr; with --json all is one JSON document on stdout, errors too.
+Exit codes: 0 done, 1 could not be done, 2 wrong usage, 3 asks (files vanished: say how to go on), 130 stopped.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import typer
 
-from bitscale.cli import bench, datasets, demo, encode, evaluate, export, info, train
-from bitscale.errors import BitscaleError
+from bitscale.cli import (
+    bench,
+    datasets,
+    demo,
+    duplicates,
+    encode,
+    evaluate,
+    export,
+    index,
+    info,
+    search,
+    train,
+    upkeep,
+)
+from bitscale.cli.output import ASKS, COULD_NOT, DONE, STOPPED, USAGE, fail, help_of, wants_json
+from bitscale.errors import BitscaleError, VanishedFiles
 
 app = typer.Typer(
     name="bitscale",
-    help="Train once, search at any code length: weighted binary codes for images.",
+    help="Search your own pictures by picture, and train once to search at any code length.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(demo.demo)
-app.command("info")(info.info)
-app.add_typer(datasets.app, name="datasets")
-app.command("evaluate")(evaluate.evaluate)
-app.command("train")(train.train)
-app.command("encode")(encode.encode)
-app.command("export")(export.export)
-app.command("bench", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})(bench.bench)
+PICTURES, MODELS, REST = "Your pictures", "Models and measurements", "About"
+VERBS: dict[str, tuple[Callable[..., None], ...]] = {
+    PICTURES: (
+        *(index.index, search.search, index.add, index.remove, duplicates.duplicates),
+        *(upkeep.reindex, upkeep.verify, upkeep.compact, upkeep.backup),
+    ),
+    MODELS: (train.train, evaluate.evaluate, encode.encode, export.export),
+    REST: (demo.demo, info.info),
+}
+for panel, verbs in VERBS.items():
+    for verb in verbs:
+        app.command(verb.__name__, help=help_of(verb), rich_help_panel=panel)(verb)
+app.add_typer(datasets.app, name="datasets", rich_help_panel=MODELS)
+passed_on = {"allow_extra_args": True, "ignore_unknown_options": True}
+app.command("bench", help=help_of(bench.bench), context_settings=passed_on, rich_help_panel=MODELS)(bench.bench)
 
 
 def main() -> None:
-    """Run the command line; errors of ours end in one line on stderr."""
+    """Run the command line; an error ends in one line on stderr, or with --json in one document on stdout."""
+    as_json = wants_json(sys.argv[1:])
+    sys.exit(run(as_json))
+
+
+def run(as_json: bool) -> int:
+    """Run what was asked for and return the exit code."""
     try:
-        app()
+        code: Any = app(standalone_mode=False)
+        if code == STOPPED:
+            fail(None, "stopped; run the same command again to go on", STOPPED, as_json)
+        return code if isinstance(code, int) else DONE
+    except KeyboardInterrupt:
+        fail(None, "stopped; run the same command again to go on", STOPPED, as_json)
+        return STOPPED
+    except VanishedFiles as error:
+        fail(error, str(error), ASKS, as_json)
+        return ASKS
     except BitscaleError as error:
-        print(f"bitscale: {error}", file=sys.stderr)  # noqa: T201
-        sys.exit(1)
+        fail(error, str(error), COULD_NOT, as_json)
+        return COULD_NOT
+    except typer.Abort:
+        return STOPPED
+    except Exception as error:
+        if not hasattr(error, "format_message"):  # what the parser raises has one
+            raise
+        if type(error).__name__ == "NoArgsIsHelpError":
+            error.show()  # type: ignore[attr-defined]
+            return USAGE
+        context = getattr(error, "ctx", None)
+        told = error.format_message().rstrip(".") + f". See: {context.command_path if context else 'bitscale'} --help"
+        fail(error, told, USAGE, as_json)
+        return USAGE

@@ -296,7 +296,8 @@ class Collection(Contents):
             items = self.items_of(ids)
             if len(items) == len(ids):
                 break
-        return Results.build(self, codes, names, found, self.n_bits if bits is None else bits, items)
+        used = self.n_bits if bits is None else bits
+        return Results.build(self, codes, names, found, used, items, counted=radius is not None)
 
     def _among(self, where: Any, index: Index) -> object:
         """The filter for `where`, kept until the next commit."""

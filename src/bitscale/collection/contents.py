@@ -62,6 +62,21 @@ class Contents:
             rows = connection.execute(f"SELECT id FROM items WHERE {sql} ORDER BY id", values)
             return np.fromiter((id for (id,) in rows), np.int64)
 
+    def sample(self, n: int, seed: int = 0) -> I64:
+        """The ids of up to n items in random order, the same for the same contents."""
+        rng = np.random.default_rng(seed)
+        with self._database.reading() as connection:
+            lowest, highest = connection.execute("SELECT min(id), max(id) FROM items").get
+            if lowest is None:
+                return np.empty(0, np.int64)
+            drawn = np.unique(rng.integers(lowest, highest + 1, 4 * n)) if highest - lowest > 4 * n else ()
+            there = "SELECT id FROM items WHERE id = ?"
+            rows = [row for draw in rng.permutation(drawn).tolist() for row in connection.execute(there, (draw,))]
+            if len(rows) < n:  # few items, or wide gaps between their ids
+                rows = connection.execute("SELECT id FROM items ORDER BY id").fetchall()
+                rows = [rows[i] for i in rng.permutation(len(rows))[:n].tolist()]
+        return np.array(_untyped(rows[:n]), np.int64).ravel()
+
     def listing(self, root: str = "") -> Iterator[tuple[int, str, int, int, bytes | None]]:
         """Id, path, size, time of change and content of every item whose path is `root` or below it."""
         sql, values = store.below(root)

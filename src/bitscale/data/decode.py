@@ -102,6 +102,22 @@ def decode(path: str, form: Form, limits: Limits) -> Picture:
     return Picture(pixels, content, facts.st_size, max(facts.st_mtime_ns, 0), kind, *size)
 
 
+def read_small(path: str | os.PathLike[str], side: int, limits: Limits = LIMITS) -> Image.Image:
+    """The whole picture in colour and upright, at most `side` pixels high and wide: to look at."""
+    name = os.fspath(path)
+    data, _ = _read(name, limits.file)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            small = _colour(_upright(_open(data, name, Form((side, side)), limits.pixels)[0]), 3)
+            small.thumbnail((side, side))
+            return small
+    except UnreadablePicture:
+        raise
+    except Exception as error:  # as above; MemoryError is one of them
+        raise UnreadablePicture(name, f"cannot be read as an image ({_reason(error)}).") from error
+
+
 def fit_pixels(image: NDArray[np.uint8], form: Form) -> NDArray[np.uint8]:
     """An image (H, W), (H, W, 1) or (H, W, 3) as a model takes pictures: (H', W', C)."""
     from PIL import Image

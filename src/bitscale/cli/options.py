@@ -1,0 +1,83 @@
+"""Arguments and options that several verbs share, each written once."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bitscale.errors import InputError
+
+if TYPE_CHECKING:
+    from bitscale.collection import Collection
+
+ENDING = ".bsc"
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document for machines, and nothing else.")]
+Where_ = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        help="Only items for which this holds: camera=2, label=cat, path~holiday, year>=2020; may repeat.",
+    ),
+]
+Home = Annotated[Path, typer.Argument(help="A collection (.bsc), or the folder it was made of.", show_default=False)]
+Workers = Annotated[int | None, typer.Option(help="Processes that read pictures.", min=1, show_default="one a core")]
+Html = Annotated[Path | None, typer.Option("--html", help="Write a contact sheet: one HTML file with pictures.")]
+Open = Annotated[bool, typer.Option("--open", help="Show the contact sheet in the browser.")]
+
+
+def home_of(path: Path) -> Path:
+    """Where a collection is: the path itself, or what `index` made beside a folder."""
+    beside = default_home(path)
+    return beside if not (path / "items.db").exists() and path.suffix != ENDING and beside.exists() else path
+
+
+def default_home(folder: Path) -> Path:
+    """The collection of a folder when nothing else is said: beside it, with the ending .bsc."""
+    whole = Path(os.path.abspath(folder))
+    return whole.with_name((whole.name or "pictures") + ENDING)
+
+
+def open_for_reading(path: Path) -> Collection:
+    """A collection that others may write to meanwhile."""
+    from bitscale.collection import Collection
+
+    return Collection.open(home_of(path), read_only=True)
+
+
+def open_for_writing(path: Path) -> Collection:
+    """A collection to change."""
+    from bitscale.collection import Collection
+
+    return Collection.open(home_of(path))
+
+
+def facts_of(pairs: list[str] | None) -> dict[str, Any] | None:
+    """Metadata as it is typed: camera=2 -> {"camera": 2}."""
+    if not pairs:
+        return None
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise InputError(f"--meta takes NAME=VALUE, as --meta camera=2. Got {pair!r}.")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def check_out(path: Path | None) -> None:
+    """Refuse, before any work, a file that could not be written in the end."""
+    if path is not None and not path.absolute().parent.is_dir():
+        raise InputError(f"{path} cannot be written: its folder does not exist.")
+
+
+def show_page(path: Path) -> None:
+    """Open a page in the browser."""
+    typer.launch(str(path.absolute()))

@@ -1,0 +1,312 @@
+"""Collections from the command line: every verb, every JSON shape of docs/cli.md, exit codes, hostile names."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import bitscale as bs
+from tests.cli.run import bitscale, inside
+
+NASTY = "it's <b>\n$(x)\udcff\x1b[31m.png"
+
+
+def picture(path, image):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(image[..., 0]).save(path, "PNG")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Sixty clothes in folders of their class, a broken file, and a collection of them."""
+    folder = tmp_path_factory.mktemp("cli")
+    query = bs.load_dataset("sample").query
+    for i in range(60):
+        picture(folder / "clothes" / f"class{query.labels[i]}" / f"{i}.png", query.images[i])
+    picture(folder / "clothes" / NASTY, query.images[60])
+    (folder / "clothes" / "broken.png").write_bytes(b"rubbish")
+    out = inside("index", folder / "clothes", "--model", "fashion-mnist", "--folder-labels", "--json")
+    assert out.returncode == 0, out.stdout
+    return folder, json.loads(out.stdout)
+
+
+@pytest.fixture
+def copied(made, tmp_path):
+    """The same, to be changed."""
+    shutil.copytree(made[0] / "clothes", tmp_path / "clothes")
+    assert inside("index", tmp_path / "clothes", "--model", "fashion-mnist").returncode == 0
+    return tmp_path
+
+
+def told(*words, code=0):
+    """The one JSON document that a command writes."""
+    out = inside(*words, "--json")
+    assert out.returncode == code, out.stdout
+    assert out.stderr == ""
+    assert out.stdout.count("\n") == 1
+    assert out.stdout.isascii()
+    return json.loads(out.stdout)
+
+
+def test_index_tells_what_it_did(made):
+    folder, facts = made
+    assert list(facts) == ["collection", "created", "model", "items", "added", "updated", "moved", "removed",
+                           "unchanged", "skipped"]  # fmt: skip
+    assert facts["collection"] == str(folder / "clothes.bsc")
+    assert (facts["created"], facts["items"], facts["added"]) == (True, 61, 61)
+    assert [os.path.basename(one["path"]) for one in facts["skipped"]] == ["broken.png"]
+    again = told("index", "--collection", folder / "clothes.bsc")
+    assert (again["created"], again["added"], again["unchanged"]) == (False, 0, 61)
+    text = inside("index", folder / "clothes").stdout
+    assert "61 unchanged; 61 items." in text
+    assert "broken.png cannot be read" in text
+
+
+def test_search_by_file_id_folder_and_batch(made, tmp_path):
+    folder, _ = made
+    home, one = folder / "clothes.bsc", folder / "clothes" / NASTY
+    facts = told("search", home, one, "-k", 3)
+    assert list(facts) == ["collection", "items", "bits", "queries", "unread"]
+    assert len(facts["queries"][0]["matches"]) == 3
+    assert facts["queries"][0]["query"] == str(one)
+    item = told("search", home, one, "--where", "path~\udcff")["queries"][0]["matches"][0]
+    assert item["path"] == str(one)
+    assert item["distance"] == 0
+    assert told("search", folder / "clothes", item["id"], "-k", 1)["queries"][0]["query"] == f"item {item['id']}"
+    by_folder = told("search", home, folder / "clothes" / "class1", "--bits", 16, "--radius", 2)
+    assert by_folder["bits"] == 16
+    assert len(by_folder["queries"]) == len(list((folder / "clothes" / "class1").iterdir()))
+    (tmp_path / "q.csv").write_text(f"name,path,id\nx,{folder}/clothes/broken.png,\ny,,3\nz,{folder}/clothes/class1,\n")
+    (tmp_path / "q.jsonl").write_text(f'5\n\n{{"id": 6}}\n{json.dumps({"path": str(one)})}\n{json.dumps(str(one))}\n')
+    batch = told("search", home, "--batch", tmp_path / "q.csv")
+    assert [row["query"] for row in batch["queries"]] == ["item 3"]
+    assert len(batch["unread"]) == 2
+    batch = told("search", home, 4, "--batch", tmp_path / "q.jsonl", "--max-distance", 0)
+    assert [row["query"] for row in batch["queries"]] == ["item 4", "item 5", "item 6", str(one), str(one)]
+
+
+def test_search_for_people(made):
+    folder, _ = made
+    out = inside("search", folder / "clothes.bsc", folder / "clothes" / NASTY, "-k", 2)
+    assert out.returncode == 0
+    assert "■" in out.stdout
+    assert "\x1b" not in out.stdout
+    assert "\\n$(x)\\udcff\\x1b[31m.png" in out.stdout
+    assert "similar" in out.stdout
+
+
+def test_labels_and_metadata_reach_where(copied):
+    query = bs.load_dataset("sample").query
+    picture(copied / "new" / "a.png", query.images[70])
+    facts = told("add", copied / "clothes.bsc", copied / "new", "--label", "x", "--folder-labels", "--meta", "camera=2")
+    assert facts["added"] == 1
+    for condition in ("camera=2", "label=x", "label=new", "path~new"):
+        found = told("search", copied / "clothes.bsc", 0, "--where", condition)["queries"][0]["matches"]
+        assert [match["metadata"] for match in found] == [{"camera": 2}], condition
+    assert found[0]["labels"] == ["x", "new"]
+    gone = told("remove", copied / "clothes.bsc", "--where", "camera=2")
+    assert gone == {"collection": str(copied / "clothes.bsc"), "removed": 1, "items": 61}
+    assert told("remove", copied / "clothes.bsc", 0, copied / "clothes" / "class1", 999)["removed"] > 1
+    assert "0 removed" in inside("remove", copied / "clothes.bsc", "999").stdout
+
+
+def test_vanished_files_ask(copied):
+    (copied / "clothes").rename(copied / "away")
+    facts = told("index", copied / "clothes", code=3)["error"]
+    assert (facts["type"], facts["exit_code"], facts["missing"], len(facts["paths"])) == ("VanishedFiles", 3, 61, 61)
+    assert "--accept-missing" in inside("index", copied / "clothes").stderr
+    assert told("index", copied / "clothes", "--keep-missing")["items"] == 61
+    assert told("index", copied / "clothes", "--accept-missing")["items"] == 0
+
+
+def test_a_contact_sheet_is_written(made, tmp_path):
+    folder, _ = made
+    out = inside("search", folder / "clothes.bsc", folder / "clothes" / NASTY, "--html", tmp_path / "s.html")
+    assert f"contact sheet: {tmp_path / 's.html'}" in out.stdout
+    page = (tmp_path / "s.html").read_text()
+    assert page.count("<img") == 11
+    assert "<b>" not in page
+    assert told("search", folder / "clothes.bsc", 1, "--html", tmp_path / "none" / "x", code=1)["error"]
+
+
+def test_duplicates_are_found_and_planned(copied):
+    shutil.copy(copied / "clothes" / NASTY, copied / "clothes" / "again.png")
+    told("index", copied / "clothes")
+    facts = told("duplicates", copied / "clothes.bsc", "--plan", copied / "p.sh", "--html", copied / "d.html")
+    assert list(facts) == ["collection", "items", "identical", "near", "related", "crowded", "unread", "plan"]
+    assert list(facts["identical"][0]) == ["keep", "why", "others"]
+    assert list(facts["identical"][0]["keep"]) == ["id", "path", "size", "width", "height", "modified"]
+    paths = {facts["identical"][0]["keep"]["path"], facts["identical"][0]["others"][0]["path"]}
+    assert {os.path.basename(path) for path in paths} == {NASTY, "again.png"}
+    assert b"# rm -- " in (copied / "p.sh").read_bytes()
+    assert (copied / "clothes" / "again.png").exists()
+    text = inside("duplicates", copied / "clothes.bsc").stdout
+    assert "1 identical" in text
+    assert "Nothing was deleted" in text
+    assert "\x1b" not in text
+    assert (
+        told("duplicates", copied / "clothes.bsc", "--plan", copied / "p.doc", code=1)["error"]["type"] == "InputError"
+    )
+
+
+def test_upkeep(copied):
+    home = copied / "clothes.bsc"
+    assert told("compact", home)["items"] == 61
+    copy = told("backup", home, copied / "safe.bsc")
+    assert copy["backup"] == str(copied / "safe.bsc")
+    assert told("info", copied / "safe.bsc")["items"] == 61
+    assert told("backup", home, copied / "safe.bsc", code=1)["error"]["type"] == "FileError"
+    facts = told("verify", home, "--files")
+    assert (facts["ok"], facts["problems"]) == (True, [])
+    assert "all is well" in inside("verify", home, "--migrate").stdout
+    picture(next((copied / "clothes" / "class1").iterdir()), bs.load_dataset("sample").query.images[99])
+    facts = told("verify", home, "--files", code=1)
+    assert len(facts["problems"]) == 1
+    about = told("info", home)
+    assert (about["kind"], about["items"], about["skipped"]) == ("collection", 61, 1)
+    assert about["folders"] == [str(copied / "clothes")]
+
+
+def test_reindex_with_another_model(copied):
+    images = bs.load_dataset("sample").query.images
+    model = bs.make_hasher("lsh", n_bits=24).fit(bs.data.Labelled(images, np.zeros(len(images), np.int64), ("a",)))
+    model.save(copied / "m.safetensors")
+    facts = told("reindex", copied / "clothes.bsc", "--model", copied / "m.safetensors")
+    assert list(facts) == ["collection", "model", "n_bits", "items", "encoded", "resumed", "dropped"]
+    assert (facts["model"], facts["n_bits"], facts["encoded"]) == (model.fingerprint, 24, 61)
+    (copied / "clothes" / NASTY).unlink()
+    assert told("reindex", copied / "clothes.bsc", "--model", "fashion-mnist", code=3)["error"]["missing"] == 1
+    dropped = told("reindex", copied / "clothes.bsc", "--model", "fashion-mnist", "--drop-missing")["dropped"]
+    assert [one["path"] for one in dropped] == [str(copied / "clothes" / NASTY)]
+
+
+def test_a_second_writer_is_told_who_holds_it(copied):
+    with bs.Collection.open(copied / "clothes.bsc"):
+        out = bitscale("remove", copied / "clothes.bsc", 1, "--json")
+    assert json.loads(out.stdout)["error"]["type"] == "CollectionBusy"
+    assert str(os.getpid()) in out.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("search", "none.bsc", 1), 1, "there is no collection"),
+        (("search", "HOME"), 1, "nothing to search for"),
+        (("search", "HOME", 999_999), 1, "999999"),
+        (("search", "HOME", "none.png"), 1, "none.png"),
+        (("search", "HOME", 1, "-k", 3, "--radius", 2), 1, "one of -k"),
+        (("search", "HOME", 1, "--bits", 65), 1, "between 1 and 64"),
+        (("search", "HOME", 1, "--where", "camera"), 1, "FIELD SIGN VALUE"),
+        (("search", "HOME", 1, "--batch", "x.txt"), 1, ".csv or .jsonl"),
+        (("search", "HOME", 1, "--batch", "none.csv"), 1, "cannot be read"),
+        (("search", "HOME", 1, "-k", 0), 2, "-k"),
+        (("search",), 2, "collection"),
+        (("search", "HOME", 1, "--nonsense"), 2, "--nonsense"),
+        (("index",), 1, "name a folder"),
+        (("index", "none/"), 1, "nothing at"),
+        (("index", "-c", "none.bsc"), 1, "there is no collection"),
+        (("index", "-c", "HOME", "--model", "x"), 1, "bitscale reindex"),
+        (("index", "-c", "HOME", "--meta", "x"), 1, "NAME=VALUE"),
+        (("add", "HOME", "none.png"), 1, "nothing at"),
+        (("remove", "HOME"), 1, "say what to remove"),
+        (("reindex", "HOME", "--model", "none"), 1, "no hasher file"),
+        (("verify", "none.bsc"), 1, "none.bsc"),
+        (("compact", "none.bsc"), 1, "there is no collection"),
+        (("nonsense",), 2, "nonsense"),
+    ],
+)
+def test_mistakes_are_one_line_or_one_document(made, words, code, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = [made[0] / "clothes.bsc" if word == "HOME" else word for word in words]
+    out = inside(*words)
+    assert out.returncode == code
+    if words[0] != "verify":
+        assert (out.stdout, out.stderr.count("\n")) == ("", 1), out.stderr
+        assert out.stderr.startswith("bitscale: ")
+        assert said in out.stderr
+    out = inside(*words, "--json")
+    assert (out.returncode, out.stderr) == (code, "")
+    facts = json.loads(out.stdout)
+    if words[0] != "verify":
+        assert facts["error"]["exit_code"] == code
+        assert said in facts["error"]["message"]
+
+
+def test_batches_that_make_no_sense(made, tmp_path):
+    for name, text in (
+        ("a.csv", "file\nx\n"),
+        ("b.jsonl", "{"),
+        ("c.jsonl", "[1]"),
+        ("d.csv", "id\nx\n"),
+        ("e.csv", ""),
+    ):
+        (tmp_path / name).write_text(text)
+        assert (
+            told("search", made[0] / "clothes.bsc", "--batch", tmp_path / name, code=1)["error"]["type"] == "InputError"
+        )
+
+
+def test_merged_streams_are_one_document(made):
+    """As `bitscale ... --json 2>&1 | jq` sees it: nothing else, in success and in failure."""
+    words = [sys.executable, "-m", "bitscale"]
+    for more in (["search", str(made[0] / "clothes.bsc"), "1"], ["search", "none", "1"], ["search", "--nonsense"]):
+        out = subprocess.run(
+            [*words, *more, "--json"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False, text=True
+        )
+        assert json.loads(out.stdout)
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path):
+    """A real process, a real signal, while it reads pictures."""
+    image = np.random.default_rng(0).integers(0, 256, (1500, 1500, 3), np.uint8)
+    (tmp_path / "many").mkdir()
+    Image.fromarray(image).save(tmp_path / "one.png", compress_level=0)
+    for i in range(300):
+        os.link(tmp_path / "one.png", tmp_path / "many" / f"{i}.png")
+    words = [sys.executable, "-m", "bitscale", "index", tmp_path / "many", "--model", "fashion-mnist"]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "many.bsc").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130, (out, err)
+    assert err == "bitscale: stopped; run the same command again to go on\n"
+    with bs.Collection.open(tmp_path / "many.bsc") as photos:
+        assert len(photos) < 300
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_is_offered(shell):
+    environment = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    script = bitscale("--show-completion", shell, env=environment)
+    assert "_COMPLETE" in script.stdout, script.stderr
+
+
+def test_completion_knows_verbs_and_options():
+    code = "import sys; sys.argv = ['bitscale']; from bitscale.cli import main; main()"
+    for words, place, said in (("bitscale se", 1, "search"), ("bitscale search --ra", 2, "--radius")):
+        environment = {
+            **os.environ,
+            "_BITSCALE_COMPLETE": "complete_bash",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(place),
+        }
+        out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+        assert said in out.stdout.split(), out.stderr
+
+
+@pytest.mark.parametrize("verb", ["index", "search", "add", "remove", "duplicates", "reindex", "verify", "compact",
+                                  "backup", "info", "demo"])  # fmt: skip
+def test_help_teaches_by_example(verb):
+    text = inside(verb, "--help").stdout
+    assert "Try: bitscale" in text
+    assert "--json" in text

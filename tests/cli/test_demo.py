@@ -1,0 +1,58 @@
+"""The demo: from nothing to a collection, a contact sheet and scores; again with what is there; without torch."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import bitscale as bs
+from tests.cli.run import inside
+
+LACKING = """
+import importlib.util, sys
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *more: None if name == "torch" else found(name, *more)
+sys.modules["torch"] = None
+from bitscale.cli import main
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    out = tmp_path_factory.mktemp("demo") / "out"
+    run = inside("demo", "--out", out, "--steps", 12, "--json")
+    assert run.returncode == 0, run.stdout
+    return out, json.loads(run.stdout)
+
+
+def test_it_trains_indexes_searches_and_measures(first):
+    out, facts = first
+    assert list(facts) == ["out", "collection", "items", "trained", "model", "contact_sheet", "lengths"]
+    assert (facts["items"], facts["trained"]) == (1_000, True)
+    assert [row["bits"] for row in facts["lengths"]] == [64, 16, 8]
+    assert all(0.1 < row["map"] <= 1 for row in facts["lengths"])
+    page = (out / "contact-sheet.html").read_text()
+    assert page.count("<img") == 3 * 3 * 9
+    assert "64 bits: " in page
+    with bs.Collection.open(facts["collection"], read_only=True) as photos:
+        assert len(photos.select({"label": "t-shirt-top"})) == 100
+
+
+def test_again_it_goes_on_with_what_is_there(first):
+    out, facts = first
+    run = inside("demo", "--out", out)
+    assert run.returncode == 0, run.stderr
+    for said in ("model of an earlier run", "MAP", "Contact sheet: ", "bitscale index YOUR_PICTURES/"):
+        assert said in run.stdout
+    again = json.loads(inside("demo", "--out", out, "--json").stdout)
+    assert again == {**facts, "trained": False}
+
+
+def test_without_torch_the_bundled_model_serves(tmp_path):
+    words = [sys.executable, "-c", LACKING, "demo", "--out", str(tmp_path / "d")]
+    run = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stderr
+    assert "torch is not installed" in run.stdout
+    assert "MAP" in run.stdout

@@ -1,0 +1,167 @@
+"""Duplicates: three kinds kept apart, stars and no chains, and a plan that does nothing by itself."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from PIL import Image, ImageFilter
+
+import bitscale as bs
+from bitscale import Codes, Collection
+from bitscale.collection import NewItem, duplicates, plan
+from bitscale.collection.duplicates import Group, Member, code_groups, find_duplicates, kept_first
+from bitscale.collection.items import Item
+from bitscale.collection.looks import alike, looks
+from bitscale.data import Labelled, as_images
+from bitscale.errors import FileError, InputError
+from tests.collection.made import hasher
+
+
+def scene(seed):
+    """A picture with something on it."""
+    noise = Image.fromarray(np.random.default_rng(seed).integers(0, 256, (6, 6, 3), np.uint8))
+    return noise.resize((120, 90), Image.Resampling.BICUBIC)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """Twenty pictures, some of them again: the same bytes, smaller, brighter, in another format."""
+    folder = tmp_path_factory.mktemp("pictures")
+    for i in range(20):
+        scene(i).save(folder / f"{i:02}.png")
+    shutil.copy(folder / "03.png", folder / "03 copy.png")
+    shutil.copy(folder / "03.png", folder / "03 again.png")
+    scene(5).resize((60, 45)).save(folder / "05 small.jpg", quality=70)
+    scene(5).point(lambda level: min(255, level + 20)).save(folder / "05 bright.png")
+    model = bs.make_hasher("lsh", n_bits=64, features="gist").fit(
+        Labelled(as_images([np.array(scene(i)) for i in range(40)]), np.arange(40) % 2, ("a", "b"))
+    )
+    with Collection.create(folder / "c.bsc", model) as photos:
+        photos.add(folder, workers=1)
+        yield photos, find_duplicates(photos, workers=1)
+
+
+def names(group):
+    return [os.path.basename(member.item.path) for member in group.members]
+
+
+def test_identical_and_near_are_kept_apart(world):
+    _, found = world
+    assert found.items == 24
+    assert [sorted(names(group)) for group in found.identical] == [["03 again.png", "03 copy.png", "03.png"]]
+    assert sorted(sorted(names(group)) for group in found.near) == [["05 bright.png", "05 small.jpg", "05.png"]]
+    assert found.unread == 0
+
+
+def test_the_best_is_kept_and_the_reason_given(world):
+    _, found = world
+    assert names(found.near[0])[-1] == "05 small.jpg"
+    assert found.near[0].members[0].width == 120
+    assert found.near[0].why in ("largest file", "oldest")
+    big, small = Member(Item("/a", size=1, id=1), 10, 10), Member(Item("/b", size=9, id=2), 5, 5)
+    assert kept_first("near", [small, big]) == Group("near", (big, small), "most pixels")
+    old, new = Member(Item("/a", modified=5, id=1)), Member(Item("/b", modified=4, id=2))
+    assert kept_first("identical", [old, new]).members[0] is new
+    assert kept_first("identical", [old, new]).why == "oldest"
+
+
+def test_chains_do_not_glue_everything():
+    """Steps of one bit from 0 to all ones: neighbours are near, ends are not."""
+    steps = np.tril(np.ones((65, 64), np.uint8), -1)
+    packed = np.packbits(steps, axis=1)
+
+    class Home:
+        bit_weights, model = np.ones(64), None
+
+    groups = list(code_groups(Home, np.arange(65), packed, 3 / 64, lambda *_: None))
+    grouped = [i for group in groups for i in group]
+    assert len(grouped) == len(set(grouped)) >= 60
+    for group in groups:
+        spread = [bin(int.from_bytes((packed[i] ^ packed[j]).tobytes())).count("1") for i in group for j in group]
+        assert max(spread) <= 6  # within 3 of the group's first
+
+
+def test_looks_alike_are_stars_too(tmp_path):
+    steps = [scene(1).filter(ImageFilter.GaussianBlur(r)) for r in (0, 1, 2, 4, 8, 30)]
+    for i, picture in enumerate(steps):
+        picture.save(tmp_path / f"{i}.png")
+    Image.new("RGB", (50, 50), "white").save(tmp_path / "6.png")
+    Image.new("RGB", (50, 50), "white").save(tmp_path / "7.png")
+    (tmp_path / "8.png").write_bytes(b"rubbish")
+    seen = list(looks([str(tmp_path / f"{i}.png") for i in range(9)], workers=1))
+    assert seen[8] is None
+    groups = alike(seen)
+    assert groups[0][:2] == [0, 1]
+    assert not any({0, 5} <= set(group) for group in groups)
+    assert not any({6, 7} & set(group) for group in groups)  # flat pictures have nothing to compare
+
+
+def test_codes_shared_by_a_crowd_are_not_called_related(tmp_path, monkeypatch):
+    with Collection.create(tmp_path / "c.bsc", hasher(16)) as photos:
+        codes = Codes(np.zeros((60, 2), np.uint8), photos.bit_weights, photos.model)
+        photos.apply(codes=codes, items=[NewItem(f"/none/{i}.jpg") for i in range(60)])
+        found = find_duplicates(photos, workers=1)
+        assert (found.related, found.near, found.crowded, found.unread) == ([], [], 60, 60)
+        monkeypatch.setattr(duplicates, "TOO_MANY", 10)
+        assert find_duplicates(photos, workers=1).unread == 0  # not even looked at
+        photos.remove(list(range(55)))
+        found = find_duplicates(photos, workers=1)
+        assert [len(group.members) for group in found.related] == [5]
+
+
+def test_an_empty_collection_and_a_share_that_is_none(tmp_path):
+    with Collection.create(tmp_path / "c.bsc", hasher(16)) as photos:
+        assert find_duplicates(photos).groups == []
+        with pytest.raises(InputError, match="from 0 to 1"):
+            find_duplicates(photos, within=2)
+
+
+HOSTILE = [
+    '/a/it\'s "quoted" $(rm -rf x) `y`.jpg',
+    "/a/new\nline; rm -rf /.jpg",
+    "/a/\udcff\udc80.jpg",
+    "/a/-rf",
+    "/a/\x1b[2J",
+]
+
+
+@pytest.fixture
+def hostile():
+    items = [Item(path, id=i, size=9) for i, path in enumerate(["/a/kept.jpg", *HOSTILE])]
+    found = duplicates.Duplicates(items=6)
+    found.identical.append(Group("identical", tuple(Member(item) for item in items), "oldest"))
+    found.related.append(Group("related", tuple(Member(item) for item in items), "oldest"))
+    return found
+
+
+def test_the_script_does_nothing_and_quotes_everything(hostile, tmp_path):
+    plan.write_plan(hostile, tmp_path / "p.sh")
+    text = (tmp_path / "p.sh").read_bytes()
+    assert all(line.startswith(b"#") or not line for line in text.split(b"\n"))
+    commands = [line.removeprefix(b"# rm -- ") for line in text.split(b"\n") if line.startswith(b"# rm")]
+    assert len(commands) == len(HOSTILE)  # none for related pictures
+    for word, path in zip(commands, HOSTILE, strict=True):
+        shown = subprocess.run(["bash", "-c", b"printf %s " + word], capture_output=True, check=True)
+        assert shown.stdout == os.fsencode(path)
+
+
+def test_the_other_plans_hold_every_path(hostile, tmp_path):
+    plan.write_plan(hostile, tmp_path / "p.json")
+    told = json.loads((tmp_path / "p.json").read_text())
+    assert [other["path"] for other in told["identical"][0]["others"]] == HOSTILE
+    assert told["identical"][0]["why"] == "oldest"
+    plan.write_plan(hostile, tmp_path / "p.csv")
+    with (tmp_path / "p.csv").open(newline="", errors="surrogateescape") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["path"] for row in rows[1:6]] == HOSTILE
+    assert [row["action"] for row in rows] == ["keep", *["copy"] * 5, "keep", *["look"] * 5]
+    page = plan.sheet(hostile, "Doubles").page()
+    assert "Nothing was deleted" in page
+    assert "<rm" not in page
+    for bad, said in (("p.txt", ".json, .csv, .sh"), ("none/p.sh", "folder does not exist")):
+        with pytest.raises((InputError, FileError), match=said):
+            plan.write_plan(hostile, tmp_path / bad)

@@ -1,0 +1,125 @@
+"""Results: matches with their items, as data, as HTML; cheap until asked."""
+
+import json
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from bitscale import Codes, Collection, Relaxed
+from bitscale.collection import NewItem
+from bitscale.hamming import distances
+from tests.collection.made import codes_for, hasher
+
+WEIGHTS = np.sort(np.random.default_rng(3).random(16))[::-1]
+NASTY = "<b onmouseover='x'>&\"\n\udcff\x1b[31m.png"
+
+
+@pytest.fixture
+def photos(tmp_path):
+    with Collection.create(tmp_path / "c.bsc", hasher()) as made:
+        for i in range(30):
+            Image.fromarray(np.full((20, 30), i * 8, np.uint8)).save(tmp_path / f"{i}.png")
+        Image.fromarray(np.zeros((8, 8), np.uint8)).save(tmp_path / NASTY, "PNG")
+        items = [NewItem(str(tmp_path / f"{i}.png"), labels=("even",) * (i % 2 == 0)) for i in range(29)]
+        items += [NewItem(str(tmp_path / NASTY), metadata={"camera": 2})]
+        made.apply(codes=codes_for(made, 30), items=items)
+        yield made
+
+
+def test_rows_and_matches(photos):
+    results = photos.search([4, 29], k=5)
+    assert len(results) == 2
+    assert [row.name for row in results] == ["item 4", "item 29"]
+    assert results[0][0].id == 4
+    assert results[0][0].item.labels == ("even",)
+    assert results[-1].name == "item 29"
+    assert [match.id for match in results[0]] == results.hits.ids[0].tolist()
+    assert len(results[:1]) == 1
+    assert len(results[0][:2]) == 2
+    with pytest.raises(IndexError):
+        results[2]
+
+
+@pytest.mark.parametrize("how", [{}, {"bits": 7}, {"radius": 6}, {"max_distance": 6.0, "bits": 12}])
+def test_explanations_agree_with_the_codes(photos, how):
+    codes = photos.index.get([3])
+    used = how.get("bits", 16)
+    row = photos.search(codes, **how)[0]
+    for match in row:
+        other = photos.index.get([match.id])
+        bits = np.unpackbits(codes.packed[0] ^ other.packed[0])[:used]
+        assert match.differing == bits.sum()
+        assert match.disagree == tuple(np.flatnonzero(bits[:8]))
+        most = used if "radius" in how else codes.bit_weights[:used].sum()
+        assert match.share == pytest.approx(match.distance / most)
+        assert row.code_distances[match._place] == distances(codes, other, bits=used)[0, 0]
+
+
+def test_relaxed_queries_are_explained_by_their_signs(photos):
+    values = np.random.default_rng(0).uniform(-1, 1, (1, 16))
+    row = photos.search(Relaxed(values, photos.bit_weights, model=photos.model), 3)[0]
+    assert all(0 <= match.share <= 1 for match in row)
+    signs = np.packbits(values >= 0, axis=1)
+    assert row[0].differing == np.unpackbits(signs[0] ^ photos.index.get([row[0].id]).packed[0]).sum()
+
+
+def test_plain_data_has_a_stable_shape(photos):
+    (row,) = json.loads(json.dumps(photos.search(29, k=2).to_dicts()))
+    assert list(row) == ["query", "bits", "verdict", "cutoff", "matches"]
+    assert list(row["cutoff"]) == ["distance", "chance", "usual"]
+    assert list(row["matches"][0]) == [
+        "id", "path", "distance", "share", "verdict", "differing_bits", "disagree", "labels", "metadata", "size",
+        "modified",
+    ]  # fmt: skip
+    assert row["matches"][0]["path"].endswith(NASTY)
+    assert row["matches"][0]["metadata"] == {"camera": 2}
+
+
+def test_a_notebook_gets_at_most_24_pictures_and_no_markup_of_ours(photos):
+    html = photos.search(list(range(30)), k=10)._repr_html_()
+    assert html.count("<img") == 24
+    assert "<script" not in html
+    html = photos.search(29, k=3)._repr_html_()
+    assert "<b onmouseover" not in html
+    assert "&lt;b onmouseover=&#x27;x&#x27;&gt;&amp;&quot;\\n\\udcff\\x1b[31m.png" in html
+
+
+def test_a_page_shows_missing_files_as_such(photos, tmp_path):
+    (tmp_path / "5.png").unlink()
+    (tmp_path / "6.png").write_bytes(b"rubbish")
+    photos.search([5, 6, 29], k=3).save_html(tmp_path / "out.html", "My <title>")
+    page = (tmp_path / "out.html").read_text()
+    assert "the file is missing" in page
+    assert "cannot be read as an image" in page
+    assert "My &lt;title&gt;" in page
+
+
+def test_nothing_found_is_a_row_without_matches(photos):
+    row = photos.search(Codes(np.array([[0, 0]], np.uint8), photos.bit_weights, photos.model), where="label=none")[0]
+    assert len(row) == 0
+    assert row.verdict in ("not similar", "cannot tell")
+    assert row.to_dict()["matches"] == []
+
+
+def test_removed_items_in_old_results_are_said_to_be(photos):
+    results = photos.search(4, k=3)
+    photos.remove(4)
+    with pytest.raises(Exception, match="was removed"):
+        _ = results[0][0].disagree
+
+
+def test_searching_costs_little_more_than_the_index(photos):
+    codes = photos.index.get([3])
+
+    def best(call):
+        return min(_timed(call) for _ in range(200))
+
+    assert best(lambda: photos.search(codes, 10)) < best(lambda: photos.index.search(codes, 10)) + 0.001
+
+
+def _timed(call):
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start

@@ -1,0 +1,99 @@
+"""The contact sheet: self-contained, harmless whatever names and pictures hold."""
+
+import base64
+import io
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from bitscale.errors import FileError, UnreadablePicture
+from bitscale.report.sheet import Section, Sheet, Tile, plain
+from bitscale.report.text import visible
+from bitscale.report.thumbnail import thumbnail
+
+HOSTILE = ['"><script>alert(1)</script>.png', "a'b & <c>.png", "line\nbreak\t.png", "\udcfe\udcff.png", "\u202egnp.png"]
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.found, self.attributes = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append(tag)
+        self.attributes += attrs
+
+
+def parsed(page):
+    tags = Tags()
+    tags.feed(page)
+    return tags
+
+
+def decoded(uri):
+    return Image.open(io.BytesIO(base64.b64decode(uri.split(",")[1])))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_stay_text(tmp_path, name):
+    path = tmp_path / name.replace("/", "_")
+    Image.fromarray(np.zeros((9, 9), np.uint8)).save(path, "PNG")
+    tiles = (Tile(str(path), name, name, "similar", (name,), (True, False)),)
+    Sheet(name, name, (Section(name, name, tiles),)).save(tmp_path / "s.html")
+    page = (tmp_path / "s.html").read_text()
+    tags = parsed(page)
+    assert "script" not in tags.found
+    assert tags.found.count("img") == 1
+    assert not [name for name, _ in tags.attributes if name.startswith("on")]
+    assert {value.split(":")[0] for name, value in tags.attributes if name in ("src", "href")} == {"data", "file"}
+    assert all(c.isprintable() or c == "\n" for c in page)
+
+
+def test_nothing_comes_from_elsewhere(tmp_path):
+    page = Sheet("t", "n", (Section("s", "", (Tile("", "no file"),)),)).page()
+    assert "default-src 'none'" in page
+    assert not re.findall(r"(?:https?:|url\(|@import)", page)
+    assert "no file" in page
+    assert "prefers-color-scheme:dark" in page
+
+
+def test_pictures_are_upright_and_small(tmp_path):
+    wide = np.zeros((100, 400, 3), np.uint8)
+    wide[:, :200] = 255
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turned by 90 degrees
+    Image.fromarray(wide).save(tmp_path / "turned.jpg", exif=exif, quality=95)
+    small = decoded(thumbnail(str(tmp_path / "turned.jpg")))
+    assert small.size == (48, 192)
+    assert small.getpixel((24, 20))[0] > 200 > 50 > small.getpixel((24, 170))[0]
+    Image.fromarray(np.full((5, 7, 4), 0, np.uint8)).save(tmp_path / "clear.png")
+    tiny = decoded(thumbnail(str(tmp_path / "clear.png")))
+    assert (tiny.format, tiny.size, tiny.getpixel((0, 0))) == ("PNG", (7, 5), (255, 255, 255))
+
+
+def test_what_is_no_picture_is_said(tmp_path):
+    (tmp_path / "x.png").write_bytes(b"no")
+    for path in (tmp_path / "x.png", tmp_path / "none.png", tmp_path):
+        with pytest.raises(UnreadablePicture):
+            thumbnail(str(path))
+
+
+def test_a_notebook_gets_a_part_and_is_told(tmp_path):
+    tiles = tuple(Tile("", f"tile {i}") for i in range(20))
+    part = Sheet("t", "", (Section("a", "", tiles), Section("b", "", tiles), Section("c", "", tiles))).fragment(24)
+    assert part.count("<figure") == 24
+    assert "and 16 more" in part
+    assert "More was found" in part
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(FileError, match="cannot be written"):
+        Sheet("t", "", ()).save(tmp_path / "none" / "x.html")
+
+
+def test_visible():
+    assert visible("a\nb\x1b\u202e\udcff\u00e9") == "a\\nb\\x1b\\u202e\\udcff\u00e9"
+    assert plain("<&>\"'") == "&lt;&amp;&gt;&quot;&#x27;"
