@@ -8,7 +8,8 @@
     ├── DataError         a dataset is missing, incomplete or not what it claims
     └── FileError         a file of ours cannot be trusted or read
         ├── CorruptFile   damaged, truncated or not ours
-        └── NewerFormat   written by a later bitscale
+        ├── NewerFormat   written by a later bitscale
+        └── CollectionBusy another process is writing to the collection
 
 A message says what is wrong, what was given and what to do about it.
 """
@@ -48,3 +49,7 @@ class CorruptFile(FileError):
 
 class NewerFormat(FileError):
     """A file was written by a later version of bitscale."""
+
+
+class CollectionBusy(FileError):
+    """Another process is writing to the collection; the message says which."""

@@ -99,6 +99,10 @@ class Index(ABC):
         """Remove items and return how many there were; unknown ids are ignored."""
 
     @abstractmethod
+    def get(self, ids: ArrayLike) -> Codes:
+        """The codes of some items, in the order asked for."""
+
+    @abstractmethod
     def prepare(self, ids: ArrayLike) -> object:
         """A filter for `where=` made once; it stays valid under add and remove (new items are outside it)."""
 

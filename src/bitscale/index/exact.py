@@ -6,6 +6,7 @@ import hashlib
 import os
 import threading
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bitscale import hamming
-from bitscale.codes import Codes, Relaxed, check_bits
+from bitscale.codes import Codes, Relaxed, check_bits, check_same_space
 from bitscale.errors import InputError
 from bitscale.index.base import (
     I64,
@@ -27,7 +28,7 @@ from bitscale.index.base import (
     check_radius,
     check_threads,
 )
-from bitscale.index.file import Stored, read_index, write_index
+from bitscale.index.file import Stored, disjoint, read_index, write_index
 from bitscale.index.plan import Strategy
 from bitscale.index.segment import living_items
 from bitscale.index.selection import Selection
@@ -254,6 +255,38 @@ class ExactIndex(Index):
         parts = [(s, alive, s.n_items if alive is None else count_bits(alive)) for s, alive in stored.parts()]
         index._state = make_state(parts, index._builder)
         return index
+
+    @classmethod
+    def join(cls, parts: Sequence[ExactIndex]) -> ExactIndex:
+        """One index over the items of several of one model; their segments are shared, not copied."""
+        if not parts:
+            raise InputError("join needs at least one index. Start an empty one with ExactIndex(codes[:0]).")
+        first = parts[0]
+        for part in parts[1:]:
+            check_same_space(part, first, "the first index")
+        index = cls.__new__(cls)
+        index.bit_weights, index.model, index.n_bits = first.bit_weights, first.model, first.n_bits
+        index._set_up(first._builder.tables, first._kernel)
+        index._next_id = max(part._next_id for part in parts)
+        states = [part._now() for part in parts]
+        joined = [p for s in states for p in zip(s.segments, s.alive, s.live, strict=True)]
+        if not disjoint([(segment, alive) for segment, alive, _ in joined]):
+            raise InputError("an id stands in two of the indexes to join. Remove it from one of them.")
+        planners = tuple(planner for state in states for planner in state.planners)
+        index._state = make_state(joined, index._builder, planners=planners)
+        return index
+
+    def merged(self) -> ExactIndex:
+        """The same items in one segment, without a trace of removed ones."""
+        state = self._now()
+        if not state.segments:
+            return ExactIndex(Codes(np.zeros((0, (self.n_bits + 7) // 8), np.uint8), self.bit_weights, self.model))
+        packed, ids = living_items(state.segments, state.alive)
+        whole = ExactIndex(
+            Codes(packed, self.bit_weights, self.model), ids, tables=self._builder.tables, kernel=self._kernel
+        )
+        whole._next_id = self._next_id
+        return whole
 
     def describe(self) -> dict[str, Any]:
         """How the items are stored, for people."""

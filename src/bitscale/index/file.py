@@ -153,6 +153,19 @@ def read_index(path: Path, mmap: bool = True) -> Stored:
         raise CorruptFile(f"{path}: the header makes no sense ({error}). Restore the file from a backup.") from None
 
 
+def file_identity(path: Path) -> tuple[int, int]:
+    """Size and header checksum of an index file: the header holds the checksums of all the rest."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD.size)
+        size = path.stat().st_size
+    except OSError as error:
+        raise FileError(f"cannot open {path}: {error.strerror or error}.") from error
+    if len(head) < HEAD.size or head[: len(MAGIC)] != MAGIC:
+        raise CorruptFile(f"{path} is no bitscale index, or is damaged. Restore it from a backup.")
+    return size, HEAD.unpack(head)[3]
+
+
 def _require(condition: object, what: str) -> None:
     if not condition:
         raise CorruptFile(f"{what}. The file is damaged or was not written by bitscale; restore it from a backup.")
@@ -212,7 +225,7 @@ def _read_stored(header: dict[str, Any], arrays: list[NDArray[Any]]) -> Stored:
         _require(segments[-1].first_id >= 0 and segments[-1].last_id < next_id, "ids out of range")
     _require(next_id <= 1 << 63, "ids out of range")
     stored = Stored(weights, model, next_id, header["tables"], tuple(segments), tuple(alive))
-    _require(_disjoint(stored.parts()), "an item stands twice")
+    _require(disjoint(stored.parts()), "an item stands twice")
     return stored
 
 
@@ -258,7 +271,7 @@ def _read_tables(
         yield Table(first_bit, width, offsets, blocks, positions)
 
 
-def _disjoint(parts: list[tuple[Segment, U64 | None]]) -> bool:
+def disjoint(parts: list[tuple[Segment, U64 | None]]) -> bool:
     """Whether no id lives in two segments."""
     for i, (segment, alive) in enumerate(parts):
         for other, other_alive in parts[i + 1 :]:

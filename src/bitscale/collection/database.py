@@ -1,0 +1,173 @@
+"""The collection's SQLite: one connection, pages under checksums, and errors that name the cure.
+
+apsw brings its own SQLite, new enough for a write-ahead log that two processes can trust, and SQLite's own
+`cksumvfs`, which keeps a checksum in every page: a damaged page is an error, never an answer.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from urllib.parse import quote
+
+import apsw
+import apsw.sqlite_extra
+
+from bitscale.errors import CorruptFile, FileError
+
+SAFE_WAL = 3_051_003  # before it a write-ahead log can be corrupted by two writers
+BUSY_MILLISECONDS = 5_000
+RESERVED = 8  # bytes a page, for its checksum
+CHECKPOINT_PAGES = 1_000
+NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "ncpfs", "afs", "9p", "fuse.sshfs", "glusterfs", "ceph"})
+
+
+class Database:
+    """One connection to a collection's database; a lock lets threads take turns."""
+
+    def __init__(self, path: Path, *, read_only: bool = False, create: bool = False) -> None:
+        self.path, self.read_only = path, read_only
+        self.lock = threading.RLock()
+        if apsw.sqlite_lib_version() and apsw.SQLITE_VERSION_NUMBER < SAFE_WAL:
+            raise FileError(f"SQLite {apsw.sqlite_lib_version()} is too old for a safe log. Upgrade apsw.")
+        if not create and not path.is_file():
+            raise FileError(f"{path} is missing: {path.parent} is no collection, or is incomplete.")
+        with translated(path):
+            self.connection = _connect(path, read_only, create)
+            try:
+                self._configure(create)
+            except BaseException:
+                self.connection.close(force=True)
+                raise
+
+    def _configure(self, create: bool) -> None:
+        run = self.connection.execute
+        self.connection.set_busy_timeout(BUSY_MILLISECONDS)
+        if create:
+            run("PRAGMA page_size = 4096")
+            self.connection.reserve_bytes("main", RESERVED)
+            run("PRAGMA journal_mode = WAL")
+        run("PRAGMA temp_store = MEMORY")
+        run("PRAGMA cache_size = -16384")
+        run("SELECT count(*) FROM sqlite_master").get  # noqa: B018  reads the first page, recovers the log
+        if not self.read_only:
+            run("PRAGMA synchronous = FULL")
+            run("PRAGMA secure_delete = ON")
+            run(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """One version of the database for as long as the block lasts."""
+        with self.lock, translated(self.path):
+            if self.connection.in_transaction:
+                yield self.connection
+                return
+            self.connection.execute("BEGIN")
+            try:
+                yield self.connection
+            finally:
+                self._end("ROLLBACK")
+
+    @contextmanager
+    def writing(self) -> Iterator[apsw.Connection]:
+        """One transaction: on disk when the block is left, undone when it fails."""
+        if self.read_only:
+            raise FileError(f"{self.path.parent} was opened for reading only. Open it without read_only=True.")
+        with self.lock, translated(self.path):
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self.connection
+                self.connection.execute("COMMIT")
+            finally:
+                self._end("ROLLBACK")
+
+    def checkpoint(self) -> bool:
+        """Move the log into the database and empty it; False where a reader was in the way."""
+        with self.lock, translated(self.path):
+            busy, *_ = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
+            return not busy
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self.lock, translated(self.path):
+            self.connection.close(force=True)
+
+    def _end(self, how: str) -> None:
+        try:
+            if self.connection.in_transaction:
+                self.connection.execute(how)
+        except apsw.Error:  # the error that led here is the one to tell
+            pass
+
+
+@cache
+def _page_checksums() -> str | None:
+    """The name of the VFS that checks pages; None where this apsw comes without it."""
+    if not apsw.sqlite_extra.has("cksumvfs"):
+        return None
+    apsw.sqlite_extra.load(apsw.Connection(":memory:"), "cksumvfs")
+    return "cksmvfs"
+
+
+def _connect(path: Path, read_only: bool, create: bool) -> apsw.Connection:
+    if network := network_kind(path.parent):
+        raise FileError(f"{path.parent} is on a network drive ({network}), where a log is not safe. Use a local disk.")
+    flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
+    if create:
+        flags |= apsw.SQLITE_OPEN_CREATE
+    vfs = _page_checksums()
+    try:
+        connection = apsw.Connection(str(path), flags, vfs=vfs)
+        connection.execute("PRAGMA schema_version").get  # noqa: B018
+    except apsw.CantOpenError:
+        log = path.with_name(path.name + "-wal")
+        if not read_only or (log.exists() and log.stat().st_size):
+            raise
+        # a folder that cannot be written to, and no log: nothing changes under our feet
+        uri = f"file:{quote(str(path))}?immutable=1"
+        connection = apsw.Connection(uri, flags | apsw.SQLITE_OPEN_URI, vfs=vfs)
+    return connection
+
+
+def network_kind(folder: Path) -> str | None:
+    """The kind of network drive a folder is on; None for a local one, or where that cannot be known."""
+    try:
+        mounts = Path("/proc/self/mounts").read_text(errors="replace").splitlines()
+        place = folder.resolve()
+    except OSError:
+        return None
+    best, kind = -1, None
+    for line in mounts:
+        _, point, found, *_ = [*line.split(" "), "", "", ""]
+        point = point.replace("\\040", " ")
+        if len(point) > best and (place.is_relative_to(point)):
+            best, kind = len(point), found
+    return kind if kind in NETWORK else None
+
+
+@contextmanager
+def translated(path: Path) -> Iterator[None]:
+    """Turns what SQLite says into what a person can act on."""
+    try:
+        yield
+    except (apsw.CorruptError, apsw.NotADBError, apsw.FormatError) as error:
+        raise CorruptFile(f"{path} is damaged ({error}). Restore the collection from a backup.") from error
+    except apsw.FullError as error:
+        raise FileError(f"the disk of {path} is full. Nothing was changed; make room and try again.") from error
+    except apsw.BusyError as error:
+        raise FileError(f"{path} is busy: another process holds it ({error}). Try again.") from error
+    except (apsw.ReadOnlyError, apsw.PermissionsError, apsw.CantOpenError) as error:
+        cure = "Check that the folder is there and may be written to"
+        raise FileError(f"{path} cannot be opened or written ({error}). {cure}.") from error
+    except apsw.IOError as error:
+        if error.extendedresult == apsw.SQLITE_IOERR_DATA:
+            raise CorruptFile(f"{path}: a page's checksum is wrong. Restore the collection from a backup.") from error
+        cure = "Check the disk and its free space, then try again; what was acknowledged is kept"
+        raise FileError(f"{path} could not be read or written ({error}). {cure}.") from error
+    except apsw.ConnectionClosedError as error:
+        raise FileError(f"the collection {path.parent} was closed. Open it again.") from error
+    except (apsw.SQLError, apsw.MismatchError, apsw.SchemaChangeError) as error:
+        raise CorruptFile(f"{path} is not as a collection's should be ({error}). Restore it from a backup.") from error

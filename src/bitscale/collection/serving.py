@@ -1,0 +1,142 @@
+"""Serving: the index that answers searches, kept level with the manifest and the log.
+
+The only file that knows what stands behind `Index`. Here it is an ExactIndex over memory-mapped segment files; an
+outside engine would stand in its place, with the log as the queue of what it has not taken in yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+import numpy as np
+
+from bitscale.codes import Codes
+from bitscale.collection.database import Database
+from bitscale.collection.manifest import Manifest, SegmentFile, read_manifests
+from bitscale.collection.store import I64, U8, Change, State, read_changes, read_state
+from bitscale.errors import CorruptFile, FileError
+from bitscale.index.exact import ExactIndex
+from bitscale.index.file import file_identity
+
+SEGMENTS = "segments"
+TRIES = 5  # while a writer replaces segments under a reader's hands
+
+
+class Serving:
+    """The index of a collection, and the state it shows."""
+
+    def __init__(self, folder: Path, database: Database) -> None:
+        self.folder, self.database = folder, database
+        self._open: dict[str, ExactIndex] = {}  # by segment file
+        self.state = State(-1, -1, -1, -1)
+        self.manifest: Manifest
+        self.index: ExactIndex
+        self.fell_back = False
+
+    def refresh(self) -> State:
+        """Bring the index level with the database; costs one small query when nothing has changed."""
+        with self.database.lock:
+            for last in (*[False] * (TRIES - 1), True):
+                try:
+                    return self._refresh()
+                except FileError:
+                    if last or not self._moved_on():
+                        raise
+            raise AssertionError
+
+    def _refresh(self) -> State:
+        with self.database.reading() as connection:
+            state = read_state(connection)
+            if state == self.state:
+                return state
+            if state.generation != self.state.generation:
+                self.manifest, self.index, self._open = self._load(connection)
+                after = self.manifest.sealed
+            else:
+                after = self.state.seq
+            if after < state.seq:
+                try:
+                    replay(self.index, read_changes(connection, after, (self.index.n_bits + 7) // 8))
+                except BaseException:
+                    self.state = State(-1, -1, -1, -1)  # half replayed: load anew next time
+                    raise
+            self.state = state
+        return state
+
+    def _moved_on(self) -> bool:
+        """Whether the manifest has changed since it was looked at: a missing file may then be none of our trouble."""
+        if not self.database.read_only:
+            return False
+        with self.database.reading() as connection:
+            newest = read_manifests(connection)[:1]
+        return not newest or isinstance(newest[0], CorruptFile) or newest[0].generation != self._tried
+
+    def _load(self, connection: apsw.Connection) -> tuple[Manifest, ExactIndex, dict[str, ExactIndex]]:
+        """The newest manifest all of whose segments are sound."""
+        manifests = read_manifests(connection)
+        if not manifests:
+            raise CorruptFile(f"{self.database.path} has lost its manifest. Restore the collection from a backup.")
+        self._tried = read_state(connection).generation
+        problems: list[str] = []
+        for manifest in manifests:
+            try:
+                if isinstance(manifest, CorruptFile):
+                    raise manifest
+                parts = {segment.name: self._segment(segment) for segment in manifest.segments}
+                index = joined(manifest, list(parts.values()))
+                self.fell_back = bool(problems)
+                return manifest, index, parts
+            except FileError as error:
+                problems.append(str(error))
+        raise CorruptFile(f"{self.folder}: {problems[0]}")
+
+    def _segment(self, segment: SegmentFile) -> ExactIndex:
+        """A segment file, opened once and checked against what the manifest says of it."""
+        if segment.name in self._open:
+            return self._open[segment.name]
+        path = self.folder / SEGMENTS / segment.name
+        if file_identity(path) != (segment.size, segment.checksum):
+            raise CorruptFile(f"{path} is not the file the manifest names. Restore the collection from a backup.")
+        return ExactIndex.open(path)
+
+
+def joined(manifest: Manifest, parts: list[ExactIndex]) -> ExactIndex:
+    """The segments of a manifest as one index, without its dead."""
+    weights = np.array(manifest.bit_weights)
+    for part in parts:
+        if part.model != manifest.model or not np.array_equal(part.bit_weights, weights):
+            raise CorruptFile("a segment holds codes of another model. Restore the collection from a backup.")
+    index = ExactIndex.join(parts) if parts else empty_index(manifest)
+    if len(manifest.dead):
+        index.remove(manifest.dead)
+    return index
+
+
+def empty_index(manifest: Manifest) -> ExactIndex:
+    """An index for a manifest's model, with nothing in it."""
+    n_bytes = (len(manifest.bit_weights) + 7) // 8
+    return ExactIndex(Codes(np.zeros((0, n_bytes), np.uint8), np.array(manifest.bit_weights), manifest.model))
+
+
+def replay(index: ExactIndex, changes: Iterator[Change]) -> None:
+    """Apply lines of the log; additions that follow one another go in together."""
+    ids: list[I64] = []
+    codes: list[U8] = []
+
+    def flush() -> None:
+        if ids:
+            packed = np.concatenate(codes)
+            index.add(Codes(packed, index.bit_weights, index.model), np.concatenate(ids))
+            ids.clear()
+            codes.clear()
+
+    for change in changes:
+        if change.codes is not None:
+            ids.append(change.ids)
+            codes.append(change.codes)
+        else:
+            flush()
+            index.remove(change.ids)
+    flush()

@@ -1,0 +1,211 @@
+"""The rows of a collection: items, the log of changes to its codes, and the one row that says where all stands."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from bitscale.collection.items import (
+    COLUMNS,
+    Item,
+    Row,
+    Skipped,
+    item_of,
+    path_key,
+    read_path,
+    stored_path,
+)
+from bitscale.errors import CorruptFile, InputError
+
+I64 = NDArray[np.int64]
+U8 = NDArray[np.uint8]
+
+
+class State(NamedTuple):
+    """Where a collection stands; readers look at it before every search."""
+
+    generation: int  # of the head manifest
+    seq: int  # the last change in the log
+    changes: int  # commits so far
+    next_id: int
+
+
+class Change(NamedTuple):
+    """A line of the log: items added with their codes, or (codes None) removed."""
+
+    seq: int
+    ids: I64
+    codes: U8 | None
+
+
+def read_state(connection: apsw.Connection) -> State:
+    """Where the collection stands."""
+    row = connection.execute("SELECT generation, seq, changes, next_id FROM state").get
+    if row is None:
+        raise CorruptFile(f"{connection.filename} has lost its state. Restore the collection from a backup.")
+    return State(*row)
+
+
+def write_state(connection: apsw.Connection, state: State) -> None:
+    """Move on, within the caller's transaction."""
+    connection.execute("UPDATE state SET generation = ?, seq = ?, changes = ?, next_id = ?", state)
+
+
+# ---------------------------------------------------------------------- the log
+
+
+def write_change(connection: apsw.Connection, seq: int, ids: I64, codes: U8 | None) -> None:
+    """Add a line to the log, within the caller's transaction."""
+    packed = None if codes is None else codes.tobytes()
+    connection.execute("INSERT INTO log VALUES (?, ?, ?)", (seq, ids.astype("<i8").tobytes(), packed))
+
+
+def read_changes(connection: apsw.Connection, after: int, n_bytes: int) -> Iterator[Change]:
+    """The lines of the log after a change, in order."""
+    for seq, ids, codes in connection.execute("SELECT seq, ids, codes FROM log WHERE seq > ? ORDER BY seq", (after,)):
+        numbers = unpacked_ids(ids)
+        yield Change(seq, numbers, None if codes is None else unpacked_codes(codes, len(numbers), n_bytes))
+
+
+def unpacked_ids(blob: bytes) -> I64:
+    """Ids from the bytes they are stored as."""
+    if len(blob) % 8:
+        raise CorruptFile("ids are cut short in the log. Restore the collection from a backup.")
+    return np.frombuffer(blob, "<i8").astype(np.int64)
+
+
+def unpacked_codes(blob: bytes, n: int, n_bytes: int) -> U8:
+    """Codes (n, n_bytes) from the bytes they are stored as."""
+    if len(blob) != n * n_bytes:
+        raise CorruptFile("codes are cut short in the log. Restore the collection from a backup.")
+    return np.frombuffer(blob, np.uint8).reshape(n, n_bytes)
+
+
+# ---------------------------------------------------------------------- items
+
+
+def insert_items(connection: apsw.Connection, rows: Sequence[Row], keys: Iterable[tuple[int, int]]) -> None:
+    """Add rows and the (key, id) of their paths, within the caller's transaction."""
+    connection.executemany("INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+    keys = sorted(keys)
+    try:
+        connection.executemany("INSERT INTO paths VALUES (?, ?)", keys)
+    except apsw.ConstraintError:
+        raise InputError(_already_there(connection, rows)) from None
+
+
+def _already_there(connection: apsw.Connection, rows: Sequence[Row]) -> str:
+    seen: set[str] = set()
+    for row in rows:
+        path = read_path(row[1])
+        found = find_path(connection, path) if path else None
+        if found is not None:
+            return f"{path} is already in this collection, as item {found}. Remove it first, or update it."
+        if path in seen:
+            return f"{path} is given twice. Give every item a path of its own."
+        seen.add(path)
+    return "two paths share a key, which happens to one pair in 10^19. Rename one of them."
+
+
+def replace_item(connection: apsw.Connection, row: Row) -> None:
+    """Write an item's row anew, its path included, within the caller's transaction."""
+    before = connection.execute("SELECT path FROM items WHERE id = ?", (row[0],)).get
+    known = connection.execute("SELECT count(*) FROM items WHERE id = ?", (row[0],)).get
+    if not known:
+        raise InputError(f"there is no item {row[0]} in this collection.")
+    connection.execute(
+        "UPDATE items SET path = ?, content = ?, size = ?, modified = ?, labels = ?, metadata = ? WHERE id = ?",
+        (*row[1:], row[0]),
+    )
+    if before != row[1]:
+        connection.execute("DELETE FROM paths WHERE id = ? AND key = ?", (row[0], path_key(read_path(before))))
+        if row[1] is not None:
+            try:
+                connection.execute("INSERT INTO paths VALUES (?, ?)", (path_key(read_path(row[1])), row[0]))
+            except apsw.ConstraintError:
+                raise InputError(f"{read_path(row[1])} is already in this collection. Remove it first.") from None
+
+
+def delete_items(connection: apsw.Connection, ids: I64) -> I64:
+    """Delete the rows of some items, within the caller's transaction; returns the ids that were there."""
+    gone = []
+    for id in ids.tolist():
+        for (path,) in connection.execute("DELETE FROM items WHERE id = ? RETURNING path", (id,)):
+            gone.append(id)
+            if path is not None:
+                connection.execute("DELETE FROM paths WHERE key = ? AND id = ?", (path_key(read_path(path)), id))
+    return np.array(gone, np.int64)
+
+
+def find_path(connection: apsw.Connection, path: str) -> int | None:
+    """The id of the item at a path."""
+    query = "SELECT items.id, items.path FROM paths JOIN items USING (id) WHERE paths.key = ?"
+    for id, stored in connection.execute(query, (path_key(path),)):
+        if read_path(stored) == path:
+            return int(id)
+    return None
+
+
+def read_items(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, Item]:
+    """Some items by id; unknown ids are left out."""
+    query = f"SELECT {COLUMNS} FROM items WHERE id = ?"
+    found = {}
+    for id in ids:
+        for row in connection.execute(query, (id,)):
+            found[id] = item_of(row)
+    return found
+
+
+def iterate_items(connection: apsw.Connection, after: int, n: int) -> list[Item]:
+    """The next `n` items by id."""
+    query = f"SELECT {COLUMNS} FROM items WHERE id > ? ORDER BY id LIMIT ?"
+    return [item_of(row) for row in connection.execute(query, (after, n))]
+
+
+def below(root: str, column: str = "path") -> tuple[str, tuple[str, ...]]:
+    """The condition that a path is `root` or below it; paths that are no text always pass."""
+    if not root:
+        return f"{column} IS NOT NULL", ()
+    folder = root.rstrip(os.sep)
+    condition = f"({column} = ? OR ({column} >= ? AND {column} < ?) OR typeof({column}) = 'blob')"
+    return condition, (root, folder + os.sep, folder + chr(ord(os.sep) + 1))
+
+
+def is_below(path: str, root: str) -> bool:
+    """Whether a path is `root` or below it."""
+    return not root or path == root or path.startswith(root.rstrip(os.sep) + os.sep)
+
+
+# ---------------------------------------------------------------------- skipped files and notes
+
+
+def write_skipped(connection: apsw.Connection, skip: Sequence[Skipped], unskip: Sequence[str]) -> None:
+    """Remember and forget files that could not be taken in, within the caller's transaction."""
+    connection.executemany("DELETE FROM skipped WHERE path = ?", [(stored_path(path),) for path in unskip])
+    rows = [(stored_path(s.path), s.size, s.modified, s.reason.encode(errors="replace").decode()) for s in skip]
+    connection.executemany("INSERT OR REPLACE INTO skipped VALUES (?, ?, ?, ?)", rows)
+
+
+def read_skipped(connection: apsw.Connection, root: str) -> list[Skipped]:
+    """Files below a folder that could not be taken in."""
+    condition, values = below(root)
+    rows = connection.execute(f"SELECT path, size, modified, reason FROM skipped WHERE {condition}", values)
+    found = [Skipped(read_path(path), *rest) for path, *rest in rows]
+    return sorted((s for s in found if is_below(s.path, root)), key=lambda s: s.path)
+
+
+def json_ids(ids: I64) -> str:
+    """Ids as a JSON list, for json_each."""
+    return json.dumps(ids.tolist())
+
+
+def count(connection: apsw.Connection, table: str) -> int:
+    """How many rows a table has."""
+    found: Any = connection.execute(f"SELECT count(*) FROM {table}").get
+    return int(found)
