@@ -1,0 +1,97 @@
+"""Tasks with a collection, for the forking server, and how a collection is looked at once they have ended."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from bitscale.collection import Collection
+from bitscale.collection.database import Database
+from bitscale.collection.manifest import Manifest, read_manifests
+from tests.collection.world import Operation, World, hasher, perform
+
+PREPARED: list[Operation] = [  # two segments, one with a dead item, and a log with additions and a removal
+    ["add", 1, 12],
+    ["seal"],
+    ["columns", 2, 4],
+    ["remove", [1, 13]],
+    ["seal"],
+    ["change", {"add": [3, 5], "remove": [2], "update": [[5, 40]], "skip": ["/pictures/broken.jpg"]}],
+    ["remove", [3]],
+    ["note", "roots", "/pictures"],
+]
+
+
+def make(ack, path: str, operations: list[Operation]) -> None:
+    """A new collection with something in it."""
+    Collection.create(path, hasher(0)).close()
+    ack("made")
+    operate(ack, path, [], operations)
+
+
+def operate(ack, path: str, done: list[Operation], operations: list[Operation]) -> None:
+    """Open, do one operation after the other, acknowledge each, close."""
+    world = World().after(*done)
+    collection = Collection.open(path)
+    ack(-1)
+    for number, operation in enumerate(operations):
+        if operation == ["reopen"]:
+            collection.close()
+            collection = Collection.open(path)
+        else:
+            perform(collection, operation, world)
+        world = world.after(operation)
+        ack(number)
+    collection.close()
+
+
+def settled(path: Path, *worlds: World) -> int:
+    """Which of the worlds a collection holds, opened as after any crash; everything in it must be sound."""
+    with Collection.open(path) as collection:
+        differences = [world.differs(collection) for world in worlds]
+        assert "" in differences, differences
+        number = differences.index("")
+        found = collection.verify()
+        assert found.ok, found.problems
+        world = worlds[number]
+        perform(collection, ["add", 1000 + world.next_id, 1], world)  # goes on as if nothing had been
+        assert collection.remove([world.next_id]) == 1
+        assert leftovers(path) == []
+    return number
+
+
+def leftovers(path: Path) -> list[str]:
+    """Files that belong to nothing."""
+    database = Database(path / "items.db", read_only=True)
+    with database.reading() as connection:
+        manifests = [manifest for manifest in read_manifests(connection) if isinstance(manifest, Manifest)]
+        models = {manifest.model for manifest in manifests}
+        models |= {model for (model,) in connection.execute("SELECT DISTINCT model FROM staged")}
+    database.close()
+    known = {f"segments/{segment.name}" for manifest in manifests for segment in manifest.segments}
+    known |= {f"models/{model}.safetensors" for model in models}
+    known |= {"items.db", "items.db-wal", "items.db-shm", "writer.lock", "writer.json", "segments", "models"}
+    return sorted({str(file.relative_to(path)) for file in path.rglob("*")} - known)
+
+
+def copied(source: Path, target: Path) -> Path:
+    """A copy to be harmed; its only other file is the lock of nobody."""
+    shutil.copytree(source, target)
+    return target
+
+
+def world_after(operations: list[Operation], *more: Operation) -> World:
+    return World().after(*operations, *more)
+
+
+def ended(outcome: Any) -> str:
+    """For messages: where a child ended, and how."""
+    return f"after {outcome.steps} steps at {outcome.last!r}, signal {outcome.signal}: {outcome.error}\n{outcome.trace}"
+
+
+def back_up(ack, path: str, destination: str) -> None:
+    """A backup by a reader, as one beside a writer would make it."""
+    with Collection.open(path, read_only=True) as collection:
+        collection.backup(destination)
+        ack(0)
