@@ -11,6 +11,7 @@ from bitscale.version import __version__
 if TYPE_CHECKING:
     from bitscale import errors, hamming
     from bitscale.codes import Codes, Relaxed
+    from bitscale.collection import Collection
     from bitscale.data import Split, load_dataset
     from bitscale.errors import BitscaleError
     from bitscale.evaluation import Report, evaluate
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 _HOME = {  # public name -> the module it lives in
     "BitscaleError": "bitscale.errors",
     "Codes": "bitscale.codes",
+    "Collection": "bitscale.collection",
     "ExactIndex": "bitscale.index.exact",
     "Hits": "bitscale.index.base",
     "Index": "bitscale.index.base",
@@ -40,6 +42,7 @@ _HOME = {  # public name -> the module it lives in
 __all__ = [
     "BitscaleError",
     "Codes",
+    "Collection",
     "ExactIndex",
     "Hits",
     "Index",

@@ -90,6 +90,11 @@ class Database:
             busy, *_ = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
             return not busy
 
+    def vacuum(self) -> None:
+        """Write the database anew, without free pages."""
+        with self.lock, translated(self.path):
+            self.connection.execute("VACUUM")
+
     def close(self) -> None:
         """Let go of the file."""
         with self.lock, translated(self.path):

@@ -33,7 +33,8 @@ class Serving:
         self.state = State(-1, -1, -1, -1)
         self.manifest: Manifest
         self.index: ExactIndex
-        self.fell_back = False
+        self.fell_back = False  # the head manifest or a segment of it is damaged
+        self._tried = -1  # the generation last loaded, or tried
 
     def refresh(self) -> State:
         """Bring the index level with the database; costs one small query when nothing has changed."""
@@ -84,7 +85,7 @@ class Serving:
             try:
                 if isinstance(manifest, CorruptFile):
                     raise manifest
-                parts = {segment.name: self._segment(segment) for segment in manifest.segments}
+                parts = {segment.name: self.segment(segment) for segment in manifest.segments}
                 index = joined(manifest, list(parts.values()))
                 self.fell_back = bool(problems)
                 return manifest, index, parts
@@ -92,7 +93,7 @@ class Serving:
                 problems.append(str(error))
         raise CorruptFile(f"{self.folder}: {problems[0]}")
 
-    def _segment(self, segment: SegmentFile) -> ExactIndex:
+    def segment(self, segment: SegmentFile) -> ExactIndex:
         """A segment file, opened once and checked against what the manifest says of it."""
         if segment.name in self._open:
             return self._open[segment.name]

@@ -159,6 +159,11 @@ class ExactIndex(Index):
             raise InputError(f"id {wanted[missing][0]} is not in this index ({int(missing.sum())} such).")
         return Codes(packed, self.bit_weights, self.model)
 
+    def holding(self, ids: ArrayLike) -> I64:
+        """Those of `ids` that can be found here."""
+        wanted = check_ids(ids)
+        return wanted[self._now().living(wanted)]
+
     def __contains__(self, item: object) -> bool:
         return isinstance(item, int | np.integer) and bool(self._now().living(np.array([item], np.int64))[0])
 

@@ -1,0 +1,461 @@
+"""Collection: pictures, their codes and their model in a folder on disk, searched live and safe against crashes."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitscale.codes import Codes, check_same_space
+from bitscale.collection import seal, store
+from bitscale.collection.database import Database
+from bitscale.collection.items import (
+    Item,
+    NewItem,
+    Row,
+    Skipped,
+    labels_text,
+    metadata_text,
+    path_key,
+    row_of,
+    stored_path,
+)
+from bitscale.collection.lock import WriterLock
+from bitscale.collection.log_check import check_log
+from bitscale.collection.manifest import Manifest, write_manifest
+from bitscale.collection.schema import bring_up_to_date, create_tables
+from bitscale.collection.sealer import Sealer
+from bitscale.collection.serving import SEGMENTS, Serving
+from bitscale.errors import FileError, InputError
+from bitscale.files import sync_folder
+from bitscale.hashers import Hasher, load_hasher
+from bitscale.index.base import Hits, Index, Neighbours, check_ids
+
+if TYPE_CHECKING:
+    from bitscale.collection.results import Results
+    from bitscale.collection.sync import Changes
+    from bitscale.collection.verify import Verification
+
+I64 = NDArray[np.int64]
+DATABASE = "items.db"
+PAGE = 1_000  # items read at a time
+
+
+class Collection:
+    """A folder holding a model, the codes it gave, and the items they belong to.
+
+    One process writes at a time, any number read. What `apply`, `add`, `add_codes` and `remove` have returned from
+    survives a crash of the process and of the machine. Opening recovers by itself.
+    """
+
+    def __init__(self, path: Path, *, read_only: bool) -> None:
+        self.path, self.read_only = path, read_only
+        self._lock = WriterLock(path)
+        if not path.is_dir():
+            raise FileError(f"there is no collection {path}. Make one: bitscale index FOLDER --collection {path}")
+        if not (path / DATABASE).is_file():
+            raise FileError(f"{path} is no collection, or is incomplete: {DATABASE} is missing.")
+        if not read_only:
+            self._lock.acquire()
+        try:
+            check_log(path / DATABASE)
+            self._database = Database(path / DATABASE, read_only=read_only)
+            bring_up_to_date(self._database)
+            self._serving = Serving(path, self._database)
+            self._serving.refresh()
+            self._sealer = Sealer(self._seal_and_tidy)
+            if not read_only:
+                seal.tidy(path, self._database)
+        except BaseException:
+            if hasattr(self, "_database"):
+                self._database.close()
+            self._lock.release()
+            raise
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str], hasher: Hasher) -> Self:
+        """A new, empty collection for the codes of a fitted hasher; its folder appears whole or not at all."""
+        folder = Path(os.path.abspath(path))
+        if not hasher.binary:
+            raise InputError(f"{hasher.name} gives real values, not codes. Take a hasher with codes, such as nested.")
+        if folder.exists():
+            raise FileError(f"{folder} is already there. Open it, or choose another name.")
+        try:
+            for leftover in folder.parent.glob(f".{folder.name}.*.partial"):
+                shutil.rmtree(leftover, ignore_errors=True)
+            partial = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}.partial")
+            _lay_out(partial, hasher)
+            partial.rename(folder)
+            sync_folder(folder.parent)
+        except OSError as error:
+            raise FileError(
+                f"{folder} cannot be made: {error.strerror}. Check the folder it is to stand in, and free space."
+            ) from error
+        return cls.open(folder)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], *, read_only: bool = False) -> Self:
+        """An existing collection, for writing (one process at a time) or for reading only."""
+        return cls(Path(os.path.abspath(path)), read_only=read_only)
+
+    def close(self) -> None:
+        """Let go of files and lock; nothing is lost without it."""
+        self._sealer.close()
+        if not self.read_only:
+            try:
+                self._database.checkpoint()
+            except FileError:
+                pass  # everything is in the log
+        self._database.close()
+        self._lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, int | np.integer) and bool(self.items_of([int(id)]))
+
+    def __repr__(self) -> str:
+        return f"Collection({str(self.path)!r}, {len(self)} items, {self.n_bits} bits, model={self.model!r})"
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def index(self) -> Index:
+        """The codes, level with the last commit."""
+        self._serving.refresh()
+        return self._serving.index
+
+    @property
+    def model(self) -> str:
+        """The fingerprint of the model whose codes these are."""
+        return self._serving.manifest.model
+
+    @property
+    def bit_weights(self) -> NDArray[np.float64]:
+        """How much each bit counts, not increasing."""
+        return self._serving.index.bit_weights
+
+    @property
+    def n_bits(self) -> int:
+        """The length of the codes."""
+        return len(self._serving.manifest.bit_weights)
+
+    @property
+    def hasher(self) -> Hasher:
+        """The model, loaded when first asked for."""
+        return self._hashers(self.model)
+
+    @cached_property
+    def _loaded(self) -> dict[str, Hasher]:
+        return {}
+
+    def _hashers(self, model: str) -> Hasher:
+        if model not in self._loaded:
+            self._loaded[model] = load_hasher(self.path / seal.MODELS / f"{model}.safetensors")
+            if self._loaded[model].fingerprint != model:
+                raise FileError(f"{model}.safetensors holds another model. Restore the collection from a backup.")
+        return self._loaded[model]
+
+    # ------------------------------------------------------------------ changes
+
+    def apply(
+        self,
+        *,
+        codes: Codes | None = None,
+        items: Sequence[NewItem] = (),
+        remove: ArrayLike = (),
+        update: Sequence[tuple[int, NewItem]] = (),
+        skip: Sequence[Skipped] = (),
+        unskip: Sequence[str] = (),
+    ) -> I64:
+        """Several changes in one commit, on disk when this returns; the ids of the new items."""
+        if (0 if codes is None else len(codes)) != len(items):
+            raise InputError(f"give one code an item ({len(items)}). Got {0 if codes is None else len(codes)} codes.")
+        rows = [row_of(0, item) for item in items]
+        return self._change(codes, rows, check_ids(remove), [row_of(id, item) for id, item in update], skip, unskip)
+
+    def add_codes(
+        self,
+        codes: Codes,
+        *,
+        paths: Sequence[str] | None = None,
+        contents: Sequence[bytes | None] | None = None,
+        sizes: Sequence[int] | None = None,
+        modified: Sequence[int] | None = None,
+        labels: Sequence[Sequence[str]] | None = None,
+        metadata: Sequence[Mapping[str, Any]] | None = None,
+    ) -> I64:
+        """Add ready codes, one commit; each column given has one entry a code. Returns the ids."""
+        n = len(codes)
+        given = dict(paths=paths, contents=contents, sizes=sizes, modified=modified, labels=labels, metadata=metadata)
+        for name, column in given.items():
+            if column is not None and len(column) != n:
+                raise InputError(f"{name} must have one entry a code ({n}). Got {len(column)}.")
+        columns = (
+            [None] * n if paths is None else [stored_path(path) for path in paths],
+            [None] * n if contents is None else contents,
+            [0] * n if sizes is None else sizes,
+            [0] * n if modified is None else modified,
+            [None] * n if labels is None else [labels_text(names) for names in labels],
+            [None] * n if metadata is None else [metadata_text(facts) for facts in metadata],
+        )
+        rows: list[Row] = list(zip(range(n), *columns, strict=True))
+        return self._change(codes, rows, np.empty(0, np.int64), [], (), ())
+
+    def add(self, source: Any, **options: Any) -> Changes:
+        """Take in pictures: a file, a folder (what changed in it since), or a list of them. See `sync`."""
+        from bitscale.collection.sync import sync
+
+        return sync(self, [source] if isinstance(source, str | os.PathLike) else list(source), **options)
+
+    def remove(self, what: Any) -> int:
+        """Remove items by id, or by path (a folder: all below it); returns how many there were."""
+        many = [what] if isinstance(what, str | os.PathLike | int | np.integer) else list(what)
+        paths = [os.path.abspath(w) for w in many if isinstance(w, str | os.PathLike)]
+        ids = [w for w in many if not isinstance(w, str | os.PathLike)]
+        if paths:
+            ids += [row[0] for row in self.listing() if any(store.is_below(row[1], path) for path in paths)]
+        before = len(self)
+        self._change(None, [], np.unique(check_ids(ids)), [], (), ())
+        return before - len(self)
+
+    def _change(
+        self,
+        codes: Codes | None,
+        rows: list[Row],
+        remove: I64,
+        update: list[Row],
+        skip: Sequence[Skipped],
+        unskip: Sequence[str],
+    ) -> I64:
+        if codes is not None:
+            check_same_space(codes, self._serving.index, "this collection")
+        with self._database.writing() as connection:
+            state = store.read_state(connection)
+            seq, next_id = state.seq, state.next_id
+            if len(remove):
+                gone = store.delete_items(connection, remove)
+                if len(gone):
+                    store.write_change(connection, seq := seq + 1, gone, None)
+            for row in update:
+                store.replace_item(connection, row)
+            ids = np.arange(next_id, next_id + len(rows), dtype=np.int64)
+            if codes is not None and len(rows):
+                numbered: list[Row] = [(id, *row[1:]) for id, row in zip(ids.tolist(), rows, strict=True)]
+                keys = [(path_key(os.fsdecode(row[1])), row[0]) for row in numbered if row[1] is not None]
+                store.insert_items(connection, numbered, keys)
+                store.write_change(connection, seq := seq + 1, ids, codes.packed)
+                next_id += len(rows)
+            if skip or unskip:
+                store.write_skipped(connection, skip, unskip)
+            store.write_state(connection, store.State(state.generation, seq, state.changes + 1, next_id))
+        self._unsealed = getattr(self, "_unsealed", self._count_unsealed()) + len(rows)
+        if self._unsealed >= seal.SEAL_ITEMS:
+            self._unsealed = 0
+            self._sealer.ask()
+        return ids
+
+    def _count_unsealed(self) -> int:
+        with self._database.reading() as connection:
+            query = "SELECT coalesce(sum(length(ids)), 0) / 8 FROM log WHERE seq > ? AND codes IS NOT NULL"
+            return int(connection.execute(query, (self._serving.manifest.sealed,)).get)
+
+    def seal(self) -> None:
+        """Move codes from the log into a segment file now; it happens by itself as the log grows."""
+        self._require_writer()
+        with self._sealer.exclusive:
+            self._seal_and_tidy()
+
+    def _seal_and_tidy(self) -> None:
+        seal.seal(self.path, self._database, self._serving)
+        seal.tidy(self.path, self._database)
+
+    def _require_writer(self) -> None:
+        if self.read_only:
+            raise FileError(f"{self.path} was opened for reading only. Open it without read_only=True.")
+
+    # ------------------------------------------------------------------ items
+
+    def item(self, id: int) -> Item:
+        """One item."""
+        found = self.items_of([id])
+        if id not in found:
+            raise InputError(f"there is no item {id} in {self.path.name}. It may have been removed.")
+        return found[id]
+
+    def items_of(self, ids: Sequence[int]) -> dict[int, Item]:
+        """Some items by id; those that are not there are left out."""
+        with self._database.reading() as connection:
+            return store.read_items(connection, ids)
+
+    def items(self) -> Iterator[Item]:
+        """All items, by id."""
+        after = -1
+        while True:
+            with self._database.reading() as connection:
+                page = store.iterate_items(connection, after, PAGE)
+            yield from page
+            if len(page) < PAGE:
+                return
+            after = page[-1].id
+
+    def find(self, path: str | os.PathLike[str]) -> int | None:
+        """The id of the item at a path, or None."""
+        with self._database.reading() as connection:
+            return store.find_path(connection, os.path.abspath(path))
+
+    def select(self, where: Any) -> I64:
+        """The ids of items for which `where` holds, ascending: {"camera": 2, "label": "cat"}. See `where`."""
+        from bitscale.collection.where import condition
+
+        sql, values = condition(where)
+        with self._database.reading() as connection:
+            rows = connection.execute(f"SELECT id FROM items WHERE {sql} ORDER BY id", values)
+            return np.fromiter((id for (id,) in rows), np.int64)
+
+    def listing(self, root: str = "") -> Iterator[tuple[int, str, int, int, bytes | None]]:
+        """Id, path, size, time of change and content of every item whose path is `root` or below it."""
+        sql, values = store.below(root)
+        query = f"SELECT id, path, size, modified, content FROM items WHERE {sql}"
+        with self._database.reading() as connection:
+            rows = connection.execute(query, values).fetchall()
+        named = ((id, path if isinstance(path, str) else os.fsdecode(path), *rest) for id, path, *rest in rows)
+        return (row for row in named if store.is_below(row[1], root))  # type: ignore[misc]
+
+    def skipped(self, root: str = "") -> list[Skipped]:
+        """Files that could not be taken in, with the reason."""
+        with self._database.reading() as connection:
+            return store.read_skipped(connection, root)
+
+    def notes(self) -> dict[str, str]:
+        """Small facts kept with the collection."""
+        with self._database.reading() as connection:
+            return dict(connection.execute("SELECT key, value FROM notes").fetchall())
+
+    def note(self, key: str, value: str) -> None:
+        """Keep a small fact with the collection."""
+        with self._database.writing() as connection:
+            connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (key, value))
+
+    # ------------------------------------------------------------------ search
+
+    def search(
+        self,
+        query: Any,
+        k: int = 10,
+        *,
+        bits: int | None = None,
+        where: Any = None,
+        radius: int | None = None,
+        max_distance: float | None = None,
+    ) -> Results:
+        """The k nearest items to each query: a picture's path, an item's id, an image, ready codes, or a list.
+
+        bits          compare the first `bits` bits only
+        where         only among items for which this holds, as for `select`
+        radius        instead of k: all items within so many differing bits
+        max_distance  instead of k: all items within a weighted distance
+        """
+        from bitscale.collection.queries import encode_queries
+        from bitscale.collection.results import Results
+
+        codes, names = encode_queries(self, query)
+        for _ in range(3):  # again where an item was removed between search and look-up
+            index = self.index
+            among = None if where is None else self.select(where)
+            found: Hits | Neighbours
+            if radius is None and max_distance is None:
+                found = index.search(codes, k, bits=bits, where=among)
+            else:
+                found = index.lookup(codes, radius, max_distance=max_distance, bits=bits, where=among)
+            ids = np.unique(found.ids[found.ids >= 0]).tolist()
+            items = self.items_of(ids)
+            if len(items) == len(ids):
+                break
+        return Results.build(self, codes, names, found, self.n_bits if bits is None else bits, items)
+
+    def refresh(self) -> None:
+        """Bring a reader level with the last commit; searches do it by themselves."""
+        self._serving.refresh()
+
+    # ------------------------------------------------------------------ upkeep
+
+    def verify(self, files: bool = False) -> Verification:
+        """Check every checksum and that all parts agree; `files`: also the pictures themselves."""
+        from bitscale.collection.verify import verify
+
+        return verify(self.path, files=files)
+
+    def compact(self) -> dict[str, Any]:
+        """Merge segments, give back space, and leave no byte of a removed item in any file."""
+        from bitscale.collection.compact import compact
+
+        self._require_writer()
+        with self._sealer.exclusive:
+            self._unsealed = 0
+            return compact(self.path, self._database, self._serving)
+
+    def backup(self, destination: str | os.PathLike[str]) -> dict[str, Any]:
+        """Copy the collection as it is at this moment, while it is in use, and verify the copy."""
+        from bitscale.collection.backup import backup
+
+        return backup(self.path, Path(os.path.abspath(destination)))
+
+    def stage(self, ids: ArrayLike, codes: Codes, hasher: Hasher) -> None:
+        """Keep codes of another model for items, on disk when this returns; `switch` makes them the collection's."""
+        from bitscale.collection.switch import stage
+
+        self._require_writer()
+        stage(self.path, self._database, check_ids(ids, len(codes)), codes, hasher)
+
+    def staged_ids(self, hasher: Hasher) -> I64:
+        """The items for which codes of this model are kept, ascending."""
+        from bitscale.collection.switch import staged_ids
+
+        return staged_ids(self._database, hasher.fingerprint)
+
+    def switch(self, hasher: Hasher) -> None:
+        """Make the staged codes of a model the collection's, in one commit; every item must have one."""
+        from bitscale.collection.switch import switch
+
+        self._require_writer()
+        with self._sealer.exclusive:
+            switch(self.path, self._database, hasher)
+            seal.tidy(self.path, self._database)
+            self._serving.refresh()
+
+
+def _lay_out(folder: Path, hasher: Hasher) -> None:
+    """A collection's files, synced, in a folder that nobody knows yet."""
+    try:
+        (folder / SEGMENTS).mkdir(parents=True)
+        (folder / seal.MODELS).mkdir()
+        hasher.save(folder / seal.MODELS / f"{hasher.fingerprint}.safetensors")
+        database = Database(folder / DATABASE, create=True)
+        try:
+            with database.writing() as connection:
+                create_tables(connection)
+                weights = np.ones(hasher.n_bits) if hasher.bit_weights is None else hasher.bit_weights
+                write_manifest(connection, Manifest(hasher.fingerprint, tuple(map(float, weights))))
+            database.checkpoint()
+        finally:
+            database.close()
+        for part in (folder / SEGMENTS, folder / seal.MODELS, folder):
+            sync_folder(part)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise

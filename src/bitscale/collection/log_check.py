@@ -1,0 +1,99 @@
+"""Looks for damage in SQLite's write-ahead log that SQLite itself would take for the log's end.
+
+SQLite reads its log up to the first frame whose checksum is wrong: right for a torn write at the end, but a bit that
+rots in the middle would silently undo every commit behind it. Checksums run on from frame to frame. So when frames
+behind a wrong one follow one another soundly through two commits or more, they were written and synced in order, and
+the wrong one is damage. Damage within the very last commit cannot be told from a write that power cut short.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitscale.errors import CorruptFile
+
+U32 = NDArray[np.uint32]
+HEADER = struct.Struct(">8I")  # magic, format, page size, checkpoint, salt 1, salt 2, checksum 1, checksum 2
+FRAME = 24  # bytes before each page: page, size after commit (0: none), salts, checksums
+MAGIC = 0x377F0682  # the last bit: checksums by big-endian words
+LOOKS = 3  # a writer may be writing just now: damage stays
+
+
+def check_log(database: Path) -> None:
+    """Raise CorruptFile when the log beside `database` is damaged before its end."""
+    path = database.with_name(database.name + "-wal")
+    for look in range(LOOKS):
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            return
+        if not damaged(data):
+            return
+        if look < LOOKS - 1:
+            time.sleep(0.02)
+    raise CorruptFile(
+        f"{path} is damaged before its end: changes behind the damage would be lost. Restore the collection from a "
+        "backup; or move this file away, to go on without any change it holds."
+    )
+
+
+def damaged(data: bytes) -> bool:
+    """Whether sound commits stand behind an unsound frame."""
+    if len(data) < HEADER.size + FRAME:
+        return False
+    head = HEADER.unpack(data[: HEADER.size])
+    page = head[2] if head[2] in {1 << n for n in range(9, 17)} else 4096
+    size = FRAME + page
+    n = (len(data) - HEADER.size) // size
+    raw = np.frombuffer(data, np.uint8, n * size, HEADER.size).reshape(n, size)
+    order = ">u4" if head[0] & 1 else "<u4"
+    fields = raw[:, :FRAME].copy().view(">u4").astype(np.uint32)  # (n, 6)
+    words = np.concatenate([raw[:, :8], raw[:, FRAME:]], axis=1).view(order).astype(np.uint32)
+    header_words = np.frombuffer(data[:24], order).astype(np.uint32)[None]
+    start = summed(header_words, np.zeros((1, 2), np.uint32))[0]
+    header_sound = head[0] & ~1 == MAGIC and tuple(start.tolist()) == head[6:]
+    before = np.concatenate([np.array([head[6:]], np.uint32), fields[:-1, 4:]])  # stored by the frame before
+    follows = (summed(words, before) == fields[:, 4:]).all(axis=1)
+    salts = fields[0, 2:4] if not header_sound else np.array(head[4:6], np.uint32)
+    follows &= (fields[:, 2:4] == salts).all(axis=1)
+    commits = fields[:, 1] != 0
+    seen_damage, run = not header_sound, 0
+    for sound, commit in zip(follows.tolist(), commits.tolist(), strict=True):
+        if not sound:
+            seen_damage, run = True, 0
+        elif seen_damage and commit:
+            run += 1
+            if run == 2:
+                return True
+    return False
+
+
+def summed(words: U32, start: U32) -> U32:
+    """SQLite's running checksum over rows of 32-bit words (n, 2 m), begun at (n, 2).
+
+    s0 += x0 + s1; s1 += x1 + s0, pair by pair: linear, so each word's part in the result is a fixed factor.
+    """
+    factors, power = _factors(words.shape[1] // 2)
+    with np.errstate(over="ignore"):
+        own = np.stack([(words * factors[:, i]).sum(axis=1, dtype=np.uint32) for i in (0, 1)], axis=1)
+        carried = np.stack([(start * power[i]).sum(axis=1, dtype=np.uint32) for i in (0, 1)], axis=1)
+        return own + carried
+
+
+@cache
+def _factors(pairs: int) -> tuple[U32, U32]:
+    """Each word's factor in both sums (2 m, 2), and the factors of the sums begun with (2, 2)."""
+    step = np.array([[1, 1], [1, 2]], object)  # (s0, s1) -> (s0 + s1, s0 + 2 s1)
+    enter = np.array([[1, 0], [1, 1]], object)  # (x0, x1) -> what they add
+    power = np.array([[1, 0], [0, 1]], object)
+    factors = np.zeros((2 * pairs, 2), np.uint32)
+    for pair in reversed(range(pairs)):
+        factors[2 * pair : 2 * pair + 2] = ((power @ enter) % 2**32).T.astype(np.uint32)
+        power = (power @ step) % 2**32
+    return factors, power.astype(np.uint32)

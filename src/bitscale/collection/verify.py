@@ -1,0 +1,166 @@
+"""Verification: every checksum, and whether database, segments and model agree with one another."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+
+from bitscale.collection import store
+from bitscale.collection.database import Database, translated
+from bitscale.collection.items import path_key, read_path
+from bitscale.collection.log_check import check_log
+from bitscale.collection.manifest import CorruptFile, read_manifests
+from bitscale.collection.schema import format_of
+from bitscale.collection.seal import MODELS
+from bitscale.collection.serving import SEGMENTS, Serving
+from bitscale.errors import BitscaleError
+from bitscale.hashers import load_hasher
+from bitscale.index.exact import ExactIndex
+from bitscale.index.file import file_identity
+
+DATABASE = "items.db"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was found: nothing wrong, or a line for each thing that is."""
+
+    problems: list[str]
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+
+def verify(folder: Path, *, files: bool = False) -> Verification:
+    """Check a collection as it is on disk, whatever state it is in; nothing is changed."""
+    problems: list[str] = []
+    facts: dict[str, Any] = {}
+    try:
+        check_log(folder / DATABASE)
+        database = Database(folder / DATABASE, read_only=True)
+    except BitscaleError as error:
+        return Verification([str(error)])
+    try:
+        with database.reading() as connection:
+            checks = [_pages(connection), _manifests(folder, connection, facts), _paths(connection)]
+            for check in (*checks, _agreement(folder, database, connection, facts)):
+                try:
+                    problems += check
+                except BitscaleError as error:
+                    problems.append(str(error))
+                except apsw.Error as error:
+                    problems.append(f"{database.path}: {error}")
+    except BitscaleError as error:
+        problems.append(str(error))
+    finally:
+        database.close()
+    if files and not problems:
+        problems += _pictures(folder, facts)
+    return Verification(list(dict.fromkeys(problems)), facts)
+
+
+def _pages(connection: apsw.Connection) -> Iterator[str]:
+    format_of(connection, Path(connection.filename))
+    with translated(Path(connection.filename)):
+        for (line,) in connection.execute("PRAGMA integrity_check"):
+            if line != "ok":
+                yield f"{connection.filename}: {line}"
+
+
+def _manifests(folder: Path, connection: apsw.Connection, facts: dict[str, Any]) -> Iterator[str]:
+    checked: dict[str, bool] = {}
+    for manifest in read_manifests(connection):
+        if isinstance(manifest, CorruptFile):
+            yield str(manifest)
+            continue
+        model = folder / MODELS / f"{manifest.model}.safetensors"
+        try:
+            if str(model) not in checked:
+                checked[str(model)] = True
+                load_hasher(model)
+        except BitscaleError as error:
+            yield str(error)
+        for segment in manifest.segments:
+            path = folder / SEGMENTS / segment.name
+            if segment.name in checked:
+                continue
+            checked[segment.name] = True
+            try:
+                if file_identity(path) != (segment.size, segment.checksum):
+                    yield f"{path} is not the file the manifest names"
+                if len(ExactIndex.open(path)) != segment.items:
+                    yield f"{path} holds another number of items than the manifest says"
+            except BitscaleError as error:
+                yield str(error)
+    facts["segments"] = sum(name.endswith(".bsi") for name in checked)
+
+
+def _paths(connection: apsw.Connection) -> Iterator[str]:
+    """Every path must be found under its key, and every key must be a path's."""
+    named = 0
+    keys = dict(connection.execute("SELECT id, key FROM paths").fetchall())
+    for id, path in connection.execute("SELECT id, path FROM items WHERE path IS NOT NULL"):
+        named += 1
+        if keys.get(id) != path_key(read_path(path)):
+            yield f"item {id} cannot be found by its path"
+    if named != len(keys):
+        yield f"{len(keys)} paths are known for {named} items with a path"
+
+
+def _agreement(folder: Path, database: Database, connection: apsw.Connection, facts: dict[str, Any]) -> Iterator[str]:
+    """Items and codes must be the same ids."""
+    serving = Serving(folder, database)
+    state = serving.refresh()
+    if serving.fell_back:
+        yield "the newest manifest cannot be used; the one before serves in its place. Run compact to write a new one"
+    ids = np.fromiter((id for (id,) in connection.execute("SELECT id FROM items ORDER BY id")), np.int64)
+    coded = serving.index.ids()
+    facts.update(items=len(ids), n_bits=serving.index.n_bits, model=serving.manifest.model, seq=state.seq)
+    for what, which in (("no code", np.setdiff1d(ids, coded)), ("a code but no row", np.setdiff1d(coded, ids))):
+        if len(which):
+            yield f"{len(which)} items have {what}, the first is item {which[0]}"
+    if len(ids) and ids[-1] >= state.next_id:
+        yield f"item {ids[-1]} has an id that is still to be given"
+
+
+def _pictures(folder: Path, facts: dict[str, Any]) -> Iterator[str]:
+    """The picture files: there, and the same as when they were taken in."""
+    with_files = missing = 0
+    database = Database(folder / DATABASE, read_only=True)
+    try:
+        with database.reading() as connection:
+            rows = connection.execute("SELECT id, path, content, size FROM items WHERE path IS NOT NULL").fetchall()
+    finally:
+        database.close()
+    for id, stored, content, size in rows:
+        path = read_path(stored)
+        with_files += 1
+        try:
+            if os.stat(path).st_size != size and content is not None:
+                yield f"item {id}: {path} has changed"
+            elif content is not None and _digest(path) != content:
+                yield f"item {id}: {path} has changed"
+        except OSError as error:
+            missing += 1
+            yield f"item {id}: {path} cannot be read ({error.strerror})"
+    facts.update(pictures=with_files, missing=missing)
+
+
+def _digest(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
+
+
+def count_rows(connection: apsw.Connection) -> dict[str, int]:
+    """Rows of each table, for people."""
+    return {table: store.count(connection, table) for table in ("items", "log", "skipped", "staged")}
