@@ -159,7 +159,7 @@ def serve(job: dict[str, Any]) -> Outcome:
 
 
 def main() -> None:
-    importlib.import_module("tests.collection.tasks")
+    importlib.import_module("tests.collection.tasks").warm()
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a task prints is no answer
     for line in requests:

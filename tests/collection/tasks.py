@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,15 @@ PREPARED: list[Operation] = [  # two segments, one with a dead item, and a log w
     ["remove", [3]],
     ["note", "roots", "/pictures"],
 ]
+
+
+def warm() -> None:
+    """Load and compute what every child will need, before the first fork."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "c"
+        make(lambda _: None, str(path), PREPARED)
+        settled(path, World().after(*PREPARED))
+        hasher(1)
 
 
 def make(ack, path: str, operations: list[Operation]) -> None:
@@ -46,7 +56,7 @@ def operate(ack, path: str, done: list[Operation], operations: list[Operation]) 
     collection.close()
 
 
-def settled(path: Path, *worlds: World) -> int:
+def settled(path: Path, *worlds: World, go_on: bool = True) -> int:
     """Which of the worlds a collection holds, opened as after any crash; everything in it must be sound."""
     with Collection.open(path) as collection:
         differences = [world.differs(collection) for world in worlds]
@@ -54,9 +64,9 @@ def settled(path: Path, *worlds: World) -> int:
         number = differences.index("")
         found = collection.verify()
         assert found.ok, found.problems
-        world = worlds[number]
-        perform(collection, ["add", 1000 + world.next_id, 1], world)  # goes on as if nothing had been
-        assert collection.remove([world.next_id]) == 1
+        if go_on:  # as if nothing had been
+            perform(collection, ["add", 1000, 1], worlds[number])
+            assert collection.remove([worlds[number].next_id]) == 1
         assert leftovers(path) == []
     return number
 

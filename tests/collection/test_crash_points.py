@@ -19,7 +19,16 @@ OPERATIONS = {
     "seal": [["seal"]],
     "compact": [["compact"]],
     "reindex": [["stage"], ["switch"]],
-    "a life": [["add", 53, 2], ["seal"], ["remove", [0]], ["reopen"], ["stage"], ["compact"], ["switch"], ["add", 54, 1]],
+    "a life": [
+        ["add", 53, 2],
+        ["seal"],
+        ["remove", [0]],
+        ["reopen"],
+        ["stage"],
+        ["compact"],
+        ["switch"],
+        ["add", 54, 1],
+    ],
 }
 MOST = 5_000  # steps no operation takes
 
@@ -38,7 +47,9 @@ def points(server, action, kinds, before, task, *args):
     for at in range(1, MOST):
         folder = before()
         orders = Orders(str(folder), action, at, kinds=kinds)
-        outcome = server.run(task, *(arg.format(folder=folder) if isinstance(arg, str) else arg for arg in args), orders=orders)
+        outcome = server.run(
+            task, *(arg.format(folder=folder) if isinstance(arg, str) else arg for arg in args), orders=orders
+        )
         assert outcome.signal in (0, 9), ended(outcome)
         assert outcome.error is None, ended(outcome)
         yield outcome, folder
@@ -68,7 +79,9 @@ def test_before_or_after_and_nothing_acknowledged_lost(name, action, server, fre
     worlds = [World().after(*PREPARED, *operations[:n]) for n in range(len(operations) + 1)]
     kinds = CHANGES if action == "die" else frozenset({Kind.WRITE})
     n = 0
-    for outcome, folder in points(server, action, kinds, fresh, "tasks:operate", "{folder}/photos.bsc", PREPARED, operations):
+    for outcome, folder in points(
+        server, action, kinds, fresh, "tasks:operate", "{folder}/photos.bsc", PREPARED, operations
+    ):
         done = sum(number >= 0 for number in outcome.acks)
         settled(folder / "photos.bsc", *worlds[done : done + 2])
         n = outcome.steps
