@@ -10,10 +10,10 @@ from typing import Any, BinaryIO
 
 from bitscale.collection.database import Database, translated
 from bitscale.collection.manifest import Manifest, read_manifests
-from bitscale.collection.schema import bring_up_to_date
+from bitscale.collection.schema import DATABASE, bring_up_to_date
 from bitscale.collection.seal import MODELS
 from bitscale.collection.serving import SEGMENTS, Serving
-from bitscale.collection.verify import DATABASE, verify
+from bitscale.collection.verify import verify
 from bitscale.errors import FileError
 from bitscale.files import sync_folder
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import secrets
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -15,26 +14,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitscale.codes import Codes, check_same_space
 from bitscale.collection import seal, store
+from bitscale.collection.contents import Contents
+from bitscale.collection.create import create
 from bitscale.collection.database import Database
-from bitscale.collection.items import (
-    Item,
-    NewItem,
-    Row,
-    Skipped,
-    labels_text,
-    metadata_text,
-    path_key,
-    row_of,
-    stored_path,
-)
+from bitscale.collection.items import NewItem, Row, Skipped, labels_text, metadata_text, path_key, row_of, stored_path
 from bitscale.collection.lock import WriterLock
 from bitscale.collection.log_check import check_log
-from bitscale.collection.manifest import Manifest, write_manifest
-from bitscale.collection.schema import bring_up_to_date, create_tables
+from bitscale.collection.schema import DATABASE, bring_up_to_date
 from bitscale.collection.sealer import Sealer
-from bitscale.collection.serving import SEGMENTS, Serving
+from bitscale.collection.serving import Serving
 from bitscale.errors import FileError, InputError
-from bitscale.files import sync_folder
 from bitscale.hashers import Hasher, load_hasher
 from bitscale.index.base import Hits, Index, Neighbours, check_ids
 
@@ -44,11 +33,9 @@ if TYPE_CHECKING:
     from bitscale.collection.verify import Verification
 
 I64 = NDArray[np.int64]
-DATABASE = "items.db"
-PAGE = 1_000  # items read at a time
 
 
-class Collection:
+class Collection(Contents):
     """A folder holding a model, the codes it gave, and the items they belong to.
 
     One process writes at a time, any number read. What `apply`, `add`, `add_codes` and `remove` have returned from
@@ -83,21 +70,7 @@ class Collection:
     def create(cls, path: str | os.PathLike[str], hasher: Hasher) -> Self:
         """A new, empty collection for the codes of a fitted hasher; its folder appears whole or not at all."""
         folder = Path(os.path.abspath(path))
-        if not hasher.binary:
-            raise InputError(f"{hasher.name} gives real values, not codes. Take a hasher with codes, such as nested.")
-        if folder.exists():
-            raise FileError(f"{folder} is already there. Open it, or choose another name.")
-        try:
-            for leftover in folder.parent.glob(f".{folder.name}.*.partial"):
-                shutil.rmtree(leftover, ignore_errors=True)
-            partial = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}.partial")
-            _lay_out(partial, hasher)
-            partial.rename(folder)
-            sync_folder(folder.parent)
-        except OSError as error:
-            raise FileError(
-                f"{folder} cannot be made: {error.strerror}. Check the folder it is to stand in, and free space."
-            ) from error
+        create(folder, hasher)
         return cls.open(folder)
 
     @classmethod
@@ -109,10 +82,8 @@ class Collection:
         """Let go of files and lock; nothing is lost without it."""
         self._sealer.close()
         if not self.read_only:
-            try:
+            with contextlib.suppress(FileError):  # everything is in the log
                 self._database.checkpoint()
-            except FileError:
-                pass  # everything is in the log
         self._database.close()
         self._lock.release()
 
@@ -201,8 +172,8 @@ class Collection:
     ) -> I64:
         """Add ready codes, one commit; each column given has one entry a code. Returns the ids."""
         n = len(codes)
-        given = dict(paths=paths, contents=contents, sizes=sizes, modified=modified, labels=labels, metadata=metadata)
-        for name, column in given.items():
+        names = ("paths", "contents", "sizes", "modified", "labels", "metadata")
+        for name, column in zip(names, (paths, contents, sizes, modified, labels, metadata), strict=True):
             if column is not None and len(column) != n:
                 raise InputError(f"{name} must have one entry a code ({n}). Got {len(column)}.")
         columns = (
@@ -226,7 +197,7 @@ class Collection:
         """Remove items by id, or by path (a folder: all below it); returns how many there were."""
         many = [what] if isinstance(what, str | os.PathLike | int | np.integer) else list(what)
         paths = [os.path.abspath(w) for w in many if isinstance(w, str | os.PathLike)]
-        ids = [w for w in many if not isinstance(w, str | os.PathLike)]
+        ids: list[Any] = [w for w in many if not isinstance(w, str | os.PathLike)]
         if paths:
             ids += [row[0] for row in self.listing() if any(store.is_below(row[1], path) for path in paths)]
         before = len(self)
@@ -274,6 +245,11 @@ class Collection:
             query = "SELECT coalesce(sum(length(ids)), 0) / 8 FROM log WHERE seq > ? AND codes IS NOT NULL"
             return int(connection.execute(query, (self._serving.manifest.sealed,)).get)
 
+    def note(self, key: str, value: str) -> None:
+        """Keep a small fact with the collection."""
+        with self._database.writing() as connection:
+            connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (key, value))
+
     def seal(self) -> None:
         """Move codes from the log into a segment file now; it happens by itself as the log grows."""
         self._require_writer()
@@ -287,69 +263,6 @@ class Collection:
     def _require_writer(self) -> None:
         if self.read_only:
             raise FileError(f"{self.path} was opened for reading only. Open it without read_only=True.")
-
-    # ------------------------------------------------------------------ items
-
-    def item(self, id: int) -> Item:
-        """One item."""
-        found = self.items_of([id])
-        if id not in found:
-            raise InputError(f"there is no item {id} in {self.path.name}. It may have been removed.")
-        return found[id]
-
-    def items_of(self, ids: Sequence[int]) -> dict[int, Item]:
-        """Some items by id; those that are not there are left out."""
-        with self._database.reading() as connection:
-            return store.read_items(connection, ids)
-
-    def items(self) -> Iterator[Item]:
-        """All items, by id."""
-        after = -1
-        while True:
-            with self._database.reading() as connection:
-                page = store.iterate_items(connection, after, PAGE)
-            yield from page
-            if len(page) < PAGE:
-                return
-            after = page[-1].id
-
-    def find(self, path: str | os.PathLike[str]) -> int | None:
-        """The id of the item at a path, or None."""
-        with self._database.reading() as connection:
-            return store.find_path(connection, os.path.abspath(path))
-
-    def select(self, where: Any) -> I64:
-        """The ids of items for which `where` holds, ascending: {"camera": 2, "label": "cat"}. See `where`."""
-        from bitscale.collection.where import condition
-
-        sql, values = condition(where)
-        with self._database.reading() as connection:
-            rows = connection.execute(f"SELECT id FROM items WHERE {sql} ORDER BY id", values)
-            return np.fromiter((id for (id,) in rows), np.int64)
-
-    def listing(self, root: str = "") -> Iterator[tuple[int, str, int, int, bytes | None]]:
-        """Id, path, size, time of change and content of every item whose path is `root` or below it."""
-        sql, values = store.below(root)
-        query = f"SELECT id, path, size, modified, content FROM items WHERE {sql}"
-        with self._database.reading() as connection:
-            rows = connection.execute(query, values).fetchall()
-        named = ((id, path if isinstance(path, str) else os.fsdecode(path), *rest) for id, path, *rest in rows)
-        return (row for row in named if store.is_below(row[1], root))  # type: ignore[misc]
-
-    def skipped(self, root: str = "") -> list[Skipped]:
-        """Files that could not be taken in, with the reason."""
-        with self._database.reading() as connection:
-            return store.read_skipped(connection, root)
-
-    def notes(self) -> dict[str, str]:
-        """Small facts kept with the collection."""
-        with self._database.reading() as connection:
-            return dict(connection.execute("SELECT key, value FROM notes").fetchall())
-
-    def note(self, key: str, value: str) -> None:
-        """Keep a small fact with the collection."""
-        with self._database.writing() as connection:
-            connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (key, value))
 
     # ------------------------------------------------------------------ search
 
@@ -437,25 +350,3 @@ class Collection:
             switch(self.path, self._database, hasher)
             seal.tidy(self.path, self._database)
             self._serving.refresh()
-
-
-def _lay_out(folder: Path, hasher: Hasher) -> None:
-    """A collection's files, synced, in a folder that nobody knows yet."""
-    try:
-        (folder / SEGMENTS).mkdir(parents=True)
-        (folder / seal.MODELS).mkdir()
-        hasher.save(folder / seal.MODELS / f"{hasher.fingerprint}.safetensors")
-        database = Database(folder / DATABASE, create=True)
-        try:
-            with database.writing() as connection:
-                create_tables(connection)
-                weights = np.ones(hasher.n_bits) if hasher.bit_weights is None else hasher.bit_weights
-                write_manifest(connection, Manifest(hasher.fingerprint, tuple(map(float, weights))))
-            database.checkpoint()
-        finally:
-            database.close()
-        for part in (folder / SEGMENTS, folder / seal.MODELS, folder):
-            sync_folder(part)
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise

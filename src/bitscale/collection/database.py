@@ -51,7 +51,7 @@ class Database:
             self.connection.reserve_bytes("main", RESERVED)
             run("PRAGMA journal_mode = WAL")
         run("PRAGMA temp_store = MEMORY")
-        run("PRAGMA cache_size = -16384")
+        run("PRAGMA cache_size = -65536")
         run("SELECT count(*) FROM sqlite_master").get  # noqa: B018  reads the first page, recovers the log
         if not self.read_only:
             run("PRAGMA synchronous = FULL")
@@ -168,7 +168,7 @@ def translated(path: Path) -> Iterator[None]:
         cure = "Check that the folder is there and may be written to"
         raise FileError(f"{path} cannot be opened or written ({error}). {cure}.") from error
     except apsw.IOError as error:
-        if error.extendedresult == apsw.SQLITE_IOERR_DATA:
+        if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_DATA:
             raise CorruptFile(f"{path}: a page's checksum is wrong. Restore the collection from a backup.") from error
         cure = "Check the disk and its free space, then try again; what was acknowledged is kept"
         raise FileError(f"{path} could not be read or written ({error}). {cure}.") from error

@@ -83,7 +83,8 @@ def summed(words: U32, start: U32) -> U32:
     with np.errstate(over="ignore"):
         own = np.stack([(words * factors[:, i]).sum(axis=1, dtype=np.uint32) for i in (0, 1)], axis=1)
         carried = np.stack([(start * power[i]).sum(axis=1, dtype=np.uint32) for i in (0, 1)], axis=1)
-        return own + carried
+        found: U32 = own + carried
+        return found
 
 
 @cache

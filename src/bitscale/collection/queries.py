@@ -23,7 +23,7 @@ def encode_queries(collection: Collection, query: Any) -> tuple[Codes | Relaxed,
     if isinstance(query, np.ndarray) and query.dtype == np.uint8:
         images = query if query.ndim == 4 else query[None]
         return collection.hasher.encode(images), [f"image {i}" for i in range(len(images))]
-    many = [query] if isinstance(query, str | os.PathLike | int | np.integer) else list(query)
+    many: list[Any] = [query] if isinstance(query, str | os.PathLike | int | np.integer) else list(query)
     if not many:
         raise InputError("there is nothing to search for. Give a picture's path, an item's id, or codes.")
     if all(isinstance(one, int | np.integer) and not isinstance(one, bool) for one in many):

@@ -11,6 +11,7 @@ from bitscale.errors import CorruptFile, FileError, NewerFormat
 
 APPLICATION = 0x62736331  # "bsc1": says whose file it is
 FORMAT = 2
+DATABASE = "items.db"  # its name in the collection's folder
 
 TABLES = """
 CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), generation INTEGER NOT NULL, seq INTEGER NOT NULL,

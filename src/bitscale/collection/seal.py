@@ -94,7 +94,7 @@ def tidy(folder: Path, database: Database) -> list[str]:
         models |= {model for (model,) in connection.execute("SELECT DISTINCT model FROM staged")}
     segments = {segment.name for manifest in named for segment in manifest.segments}
     removed = [*_remove_others(folder / SEGMENTS, segments)]
-    return removed + [*_remove_others(folder / MODELS, {f"{model}.safetensors" for model in models})]
+    return [*removed, *_remove_others(folder / MODELS, {f"{model}.safetensors" for model in models})]
 
 
 def _remove_others(folder: Path, names: set[str]) -> Iterable[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -73,14 +72,14 @@ def read_changes(connection: apsw.Connection, after: int, n_bytes: int) -> Itera
         yield Change(seq, numbers, None if codes is None else unpacked_codes(codes, len(numbers), n_bytes))
 
 
-def unpacked_ids(blob: bytes) -> I64:
+def unpacked_ids(blob: Any) -> I64:
     """Ids from the bytes they are stored as."""
     if len(blob) % 8:
         raise CorruptFile("ids are cut short in the log. Restore the collection from a backup.")
     return np.frombuffer(blob, "<i8").astype(np.int64)
 
 
-def unpacked_codes(blob: bytes, n: int, n_bytes: int) -> U8:
+def unpacked_codes(blob: Any, n: int, n_bytes: int) -> U8:
     """Codes (n, n_bytes) from the bytes they are stored as."""
     if len(blob) != n * n_bytes:
         raise CorruptFile("codes are cut short in the log. Restore the collection from a backup.")
@@ -198,14 +197,3 @@ def read_skipped(connection: apsw.Connection, root: str) -> list[Skipped]:
     rows = connection.execute(f"SELECT path, size, modified, reason FROM skipped WHERE {condition}", values)
     found = [Skipped(read_path(path), *rest) for path, *rest in rows]
     return sorted((s for s in found if is_below(s.path, root)), key=lambda s: s.path)
-
-
-def json_ids(ids: I64) -> str:
-    """Ids as a JSON list, for json_each."""
-    return json.dumps(ids.tolist())
-
-
-def count(connection: apsw.Connection, table: str) -> int:
-    """How many rows a table has."""
-    found: Any = connection.execute(f"SELECT count(*) FROM {table}").get
-    return int(found)

@@ -12,20 +12,17 @@ from typing import Any
 import apsw
 import numpy as np
 
-from bitscale.collection import store
 from bitscale.collection.database import Database, translated
 from bitscale.collection.items import path_key, read_path
 from bitscale.collection.log_check import check_log
-from bitscale.collection.manifest import CorruptFile, read_manifests
-from bitscale.collection.schema import format_of
+from bitscale.collection.manifest import read_manifests
+from bitscale.collection.schema import DATABASE, format_of
 from bitscale.collection.seal import MODELS
 from bitscale.collection.serving import SEGMENTS, Serving
-from bitscale.errors import BitscaleError
+from bitscale.errors import BitscaleError, CorruptFile
 from bitscale.hashers import load_hasher
 from bitscale.index.exact import ExactIndex
 from bitscale.index.file import file_identity
-
-DATABASE = "items.db"
 
 
 @dataclass(frozen=True)
@@ -108,7 +105,7 @@ def _manifests(folder: Path, connection: apsw.Connection, facts: dict[str, Any])
 def _paths(connection: apsw.Connection) -> Iterator[str]:
     """Every path must be found under its key, and every key must be a path's."""
     named = 0
-    keys = dict(connection.execute("SELECT id, key FROM paths").fetchall())
+    keys: dict[Any, Any] = dict(connection.execute("SELECT id, key FROM paths").fetchall())  # type: ignore[arg-type]
     for id, path in connection.execute("SELECT id, path FROM items WHERE path IS NOT NULL"):
         named += 1
         if keys.get(id) != path_key(read_path(path)):
@@ -139,16 +136,15 @@ def _pictures(folder: Path, facts: dict[str, Any]) -> Iterator[str]:
     database = Database(folder / DATABASE, read_only=True)
     try:
         with database.reading() as connection:
-            rows = connection.execute("SELECT id, path, content, size FROM items WHERE path IS NOT NULL").fetchall()
+            query = "SELECT id, path, content, size FROM items WHERE path IS NOT NULL"
+            rows: list[Any] = connection.execute(query).fetchall()
     finally:
         database.close()
     for id, stored, content, size in rows:
         path = read_path(stored)
         with_files += 1
         try:
-            if os.stat(path).st_size != size and content is not None:
-                yield f"item {id}: {path} has changed"
-            elif content is not None and _digest(path) != content:
+            if content is not None and (os.stat(path).st_size != size or _digest(path) != content):
                 yield f"item {id}: {path} has changed"
         except OSError as error:
             missing += 1
@@ -159,8 +155,3 @@ def _pictures(folder: Path, facts: dict[str, Any]) -> Iterator[str]:
 def _digest(path: str) -> bytes:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").digest()
-
-
-def count_rows(connection: apsw.Connection) -> dict[str, int]:
-    """Rows of each table, for people."""
-    return {table: store.count(connection, table) for table in ("items", "log", "skipped", "staged")}
