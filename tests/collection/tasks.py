@@ -7,8 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bitscale.collection import Collection
-from bitscale.collection.database import Database
+from bitscale.collection import Collection, database, seal
 from bitscale.collection.manifest import Manifest, read_manifests
 from tests.collection.world import Operation, World, hasher, perform
 
@@ -40,8 +39,11 @@ def make(ack, path: str, operations: list[Operation]) -> None:
     operate(ack, path, [], operations)
 
 
-def operate(ack, path: str, done: list[Operation], operations: list[Operation]) -> None:
-    """Open, do one operation after the other, acknowledge each, close."""
+def operate(ack, path: str, done: list[Operation], operations: list[Operation], hurry: bool = False) -> None:
+    """Open, do one operation after the other, acknowledge each, close; in a `hurry` upkeep comes thousands of times
+    sooner: sealing in the background, and moving the log into the database."""
+    if hurry:
+        seal.SEAL_ITEMS, database.CHECKPOINT_PAGES = 8, 12
     world = World().after(*done)
     collection = Collection.open(path)
     ack(-1)
@@ -73,12 +75,12 @@ def settled(path: Path, *worlds: World, go_on: bool = True) -> int:
 
 def leftovers(path: Path) -> list[str]:
     """Files that belong to nothing."""
-    database = Database(path / "items.db", read_only=True)
-    with database.reading() as connection:
+    reader = database.Database(path / "items.db", read_only=True)
+    with reader.reading() as connection:
         manifests = [manifest for manifest in read_manifests(connection) if isinstance(manifest, Manifest)]
         models = {manifest.model for manifest in manifests}
         models |= {model for (model,) in connection.execute("SELECT DISTINCT model FROM staged")}
-    database.close()
+    reader.close()
     known = {f"segments/{segment.name}" for manifest in manifests for segment in manifest.segments}
     known |= {f"models/{model}.safetensors" for model in models}
     known |= {"items.db", "items.db-wal", "items.db-shm", "writer.lock", "writer.json", "segments", "models"}
