@@ -42,9 +42,17 @@ def make(ack, path: str, operations: list[Operation]) -> None:
 def operate(ack, path: str, done: list[Operation], operations: list[Operation], hurry: bool = False) -> None:
     """Open, do one operation after the other, acknowledge each, close; in a `hurry` upkeep comes thousands of times
     sooner: sealing in the background, and moving the log into the database."""
+    _work(ack, path, World().after(*done), operations, hurry)
+
+
+def continue_with(ack, path: str, known: dict[str, Any], operations: list[Operation], hurry: bool) -> None:
+    """The same, from a state whose history has grown too long to tell."""
+    _work(ack, path, World.from_json(known), operations, hurry)
+
+
+def _work(ack, path: str, world: World, operations: list[Operation], hurry: bool) -> None:
     if hurry:
         seal.SEAL_ITEMS, database.CHECKPOINT_PAGES = 8, 12
-    world = World().after(*done)
     collection = Collection.open(path)
     ack(-1)
     for number, operation in enumerate(operations):

@@ -333,7 +333,8 @@ class Collection(Contents):
         from bitscale.collection.switch import stage
 
         self._require_writer()
-        stage(self.path, self._database, check_ids(ids, len(codes)), codes, hasher)
+        with self._sealer.exclusive:  # tidying up must not take the model away before its codes are there
+            stage(self.path, self._database, check_ids(ids, len(codes)), codes, hasher)
 
     def staged_ids(self, hasher: Hasher) -> I64:
         """The items for which codes of this model are kept, ascending."""
