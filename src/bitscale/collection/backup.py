@@ -48,12 +48,12 @@ def backup(folder: Path, destination: Path) -> dict[str, Any]:
 
 def _copy(folder: Path, partial: Path) -> None:
     for last in (*[False] * (TRIES - 1), True):
-        (partial / SEGMENTS).mkdir(parents=True)
-        (partial / MODELS).mkdir()
+        for part in (partial, partial / SEGMENTS, partial / MODELS):
+            part.mkdir()
         try:
             _copy_moment(folder, partial)
             return
-        except FileNotFoundError as error:
+        except FileNotFoundError as error:  # a segment was replaced meanwhile
             if last:
                 raise FileError(f"{error.filename} is missing. Verify the collection; a backup needs it.") from error
             shutil.rmtree(partial)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -23,7 +22,7 @@ from bitscale.collection.log_check import check_log
 from bitscale.collection.schema import DATABASE, bring_up_to_date
 from bitscale.collection.sealer import Sealer
 from bitscale.collection.serving import Serving
-from bitscale.errors import FileError, InputError
+from bitscale.errors import CorruptFile, FileError, InputError
 from bitscale.hashers import Hasher, load_hasher
 from bitscale.index.base import Hits, Index, Neighbours, check_ids
 
@@ -45,6 +44,8 @@ class Collection(Contents):
     def __init__(self, path: Path, *, read_only: bool) -> None:
         self.path, self.read_only = path, read_only
         self._lock = WriterLock(path)
+        self._loaded: dict[str, Hasher] = {}  # by fingerprint
+        self._filters: dict[Any, object] = {}  # the last one prepared
         if not path.is_dir():
             raise FileError(f"there is no collection {path}. Make one: bitscale index FOLDER --collection {path}")
         if not (path / DATABASE).is_file():
@@ -58,7 +59,9 @@ class Collection(Contents):
             self._serving = Serving(path, self._database)
             self._serving.refresh()
             self._sealer = Sealer(self._seal_and_tidy)
+            self._unsealed = 0  # codes in the log since the last seal
             if not read_only:
+                self._unsealed = self._count_unsealed()
                 seal.tidy(path, self._database)
         except BaseException:
             if hasattr(self, "_database"):
@@ -128,17 +131,13 @@ class Collection(Contents):
     @property
     def hasher(self) -> Hasher:
         """The model, loaded when first asked for."""
-        return self._hashers(self.model)
-
-    @cached_property
-    def _loaded(self) -> dict[str, Hasher]:
-        return {}
-
-    def _hashers(self, model: str) -> Hasher:
+        model = self.model
         if model not in self._loaded:
-            self._loaded[model] = load_hasher(self.path / seal.MODELS / f"{model}.safetensors")
-            if self._loaded[model].fingerprint != model:
-                raise FileError(f"{model}.safetensors holds another model. Restore the collection from a backup.")
+            path = self.path / seal.MODELS / f"{model}.safetensors"
+            found = load_hasher(path)
+            if found.fingerprint != model:
+                raise CorruptFile(f"{path} holds another model. Restore the collection from a backup.")
+            self._loaded = {model: found}
         return self._loaded[model]
 
     # ------------------------------------------------------------------ changes
@@ -156,8 +155,8 @@ class Collection(Contents):
         """Several changes in one commit, on disk when this returns; the ids of the new items."""
         if (0 if codes is None else len(codes)) != len(items):
             raise InputError(f"give one code an item ({len(items)}). Got {0 if codes is None else len(codes)} codes.")
-        rows = [row_of(0, item) for item in items]
-        return self._change(codes, rows, check_ids(remove), [row_of(id, item) for id, item in update], skip, unskip)
+        rows, updates = [row_of(0, item) for item in items], [row_of(id, item) for id, item in update]
+        return self._change(codes, rows, check_ids(remove), updates, skip, unskip)[0]
 
     def add_codes(
         self,
@@ -185,7 +184,7 @@ class Collection(Contents):
             [None] * n if metadata is None else [metadata_text(facts) for facts in metadata],
         )
         rows: list[Row] = list(zip(range(n), *columns, strict=True))
-        return self._change(codes, rows, np.empty(0, np.int64), [], (), ())
+        return self._change(codes, rows, np.empty(0, np.int64), [], (), ())[0]
 
     def add(self, source: Any, **options: Any) -> Changes:
         """Take in pictures: a file, a folder (what changed in it since), or a list of them. See `sync`."""
@@ -196,13 +195,11 @@ class Collection(Contents):
     def remove(self, what: Any) -> int:
         """Remove items by id, or by path (a folder: all below it); returns how many there were."""
         many = [what] if isinstance(what, str | os.PathLike | int | np.integer) else list(what)
-        paths = [os.path.abspath(w) for w in many if isinstance(w, str | os.PathLike)]
-        ids: list[Any] = [w for w in many if not isinstance(w, str | os.PathLike)]
-        if paths:
-            ids += [row[0] for row in self.listing() if any(store.is_below(row[1], path) for path in paths)]
-        before = len(self)
-        self._change(None, [], np.unique(check_ids(ids)), [], (), ())
-        return before - len(self)
+        ids: list[Any] = [one for one in many if not isinstance(one, str | os.PathLike)]
+        for path in (os.path.abspath(one) for one in many if isinstance(one, str | os.PathLike)):
+            known = self.find(path)
+            ids += [row[0] for row in self.listing(path)] if known is None else [known]
+        return self._change(None, [], np.unique(check_ids(ids)), [], (), ())[1]
 
     def _change(
         self,
@@ -212,16 +209,16 @@ class Collection(Contents):
         update: list[Row],
         skip: Sequence[Skipped],
         unskip: Sequence[str],
-    ) -> I64:
+    ) -> tuple[I64, int]:
+        """One transaction: the ids of new items, and how many were removed."""
         if codes is not None:
             check_same_space(codes, self._serving.index, "this collection")
         with self._database.writing() as connection:
             state = store.read_state(connection)
             seq, next_id = state.seq, state.next_id
-            if len(remove):
-                gone = store.delete_items(connection, remove)
-                if len(gone):
-                    store.write_change(connection, seq := seq + 1, gone, None)
+            gone = store.delete_items(connection, remove)
+            if len(gone):
+                store.write_change(connection, seq := seq + 1, gone, None)
             for row in update:
                 store.replace_item(connection, row)
             ids = np.arange(next_id, next_id + len(rows), dtype=np.int64)
@@ -234,11 +231,11 @@ class Collection(Contents):
             if skip or unskip:
                 store.write_skipped(connection, skip, unskip)
             store.write_state(connection, store.State(state.generation, seq, state.changes + 1, next_id))
-        self._unsealed = getattr(self, "_unsealed", self._count_unsealed()) + len(rows)
+        self._unsealed += len(rows)
         if self._unsealed >= seal.SEAL_ITEMS:
             self._unsealed = 0
             self._sealer.ask()
-        return ids
+        return ids, len(gone)
 
     def _count_unsealed(self) -> int:
         with self._database.reading() as connection:
@@ -289,7 +286,7 @@ class Collection(Contents):
         codes, names = encode_queries(self, query)
         for _ in range(3):  # again where an item was removed between search and look-up
             index = self.index
-            among = None if where is None else self.select(where)
+            among = None if where is None else self._among(where, index)
             found: Hits | Neighbours
             if radius is None and max_distance is None:
                 found = index.search(codes, k, bits=bits, where=among)
@@ -300,6 +297,13 @@ class Collection(Contents):
             if len(items) == len(ids):
                 break
         return Results.build(self, codes, names, found, self.n_bits if bits is None else bits, items)
+
+    def _among(self, where: Any, index: Index) -> object:
+        """The filter for `where`, kept until the next commit."""
+        key = repr(where), self._serving.state
+        if key not in self._filters:
+            self._filters = {key: index.prepare(self.select(where))}
+        return self._filters[key]
 
     def refresh(self) -> None:
         """Bring a reader level with the last commit; searches do it by themselves."""

@@ -40,7 +40,8 @@ def create(folder: Path, hasher: Hasher) -> None:
 def _lay_out(folder: Path, hasher: Hasher) -> None:
     """A collection's files, synced, in a folder that nobody knows yet."""
     try:
-        (folder / SEGMENTS).mkdir(parents=True)
+        folder.mkdir()
+        (folder / SEGMENTS).mkdir()
         (folder / MODELS).mkdir()
         hasher.save(folder / MODELS / f"{hasher.fingerprint}.safetensors")
         database = Database(folder / DATABASE, create=True)

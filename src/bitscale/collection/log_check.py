@@ -2,7 +2,7 @@
 
 SQLite reads its log up to the first frame whose checksum is wrong: right for a torn write at the end, but a bit that
 rots in the middle would silently undo every commit behind it. Checksums run on from frame to frame. So when frames
-behind a wrong one follow one another soundly through two commits or more, they were written and synced in order, and
+behind a wrong one follow one another soundly from one commit to the next, they were written and synced in order, and
 the wrong one is damage. Damage within the very last commit cannot be told from a write that power cut short.
 """
 
@@ -59,14 +59,17 @@ def damaged(data: bytes) -> bool:
     start = summed(header_words, np.zeros((1, 2), np.uint32))[0]
     header_sound = head[0] & ~1 == MAGIC and tuple(start.tolist()) == head[6:]
     before = np.concatenate([np.array([head[6:]], np.uint32), fields[:-1, 4:]])  # stored by the frame before
-    follows = (summed(words, before) == fields[:, 4:]).all(axis=1)
+    found = summed(words, before)
+    follows = (found == fields[:, 4:]).all(axis=1)
+    again = np.concatenate([before[:1], found[:-1]])  # should the checksum itself be what was hit
+    follows |= (summed(words, again) == fields[:, 4:]).all(axis=1)
     salts = fields[0, 2:4] if not header_sound else np.array(head[4:6], np.uint32)
     follows &= (fields[:, 2:4] == salts).all(axis=1)
     commits = fields[:, 1] != 0
     seen_damage, run = not header_sound, 0
     for sound, commit in zip(follows.tolist(), commits.tolist(), strict=True):
         if not sound:
-            seen_damage, run = True, 0
+            seen_damage, run = True, int(commit)
         elif seen_damage and commit:
             run += 1
             if run == 2:

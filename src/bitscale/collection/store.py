@@ -104,7 +104,7 @@ def _already_there(connection: apsw.Connection, rows: Sequence[Row]) -> str:
     for row in rows:
         path = read_path(row[1])
         found = find_path(connection, path) if path else None
-        if found is not None:
+        if found is not None and found < rows[0][0]:
             return f"{path} is already in this collection, as item {found}. Remove it first, or update it."
         if path in seen:
             return f"{path} is given twice. Give every item a path of its own."

@@ -84,7 +84,8 @@ def _manifests(folder: Path, connection: apsw.Connection, facts: dict[str, Any])
         try:
             if str(model) not in checked:
                 checked[str(model)] = True
-                load_hasher(model)
+                if load_hasher(model).fingerprint != manifest.model:
+                    yield f"{model} holds another model"
         except BitscaleError as error:
             yield str(error)
         for segment in manifest.segments:

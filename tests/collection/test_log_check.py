@@ -1,0 +1,93 @@
+import random
+import shutil
+
+import apsw
+import pytest
+
+from bitscale.collection.database import Database
+from bitscale.collection.log_check import FRAME, HEADER, check_log, damaged
+from bitscale.errors import CorruptFile
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """A log of ten commits, as a crash leaves it."""
+    folder = tmp_path_factory.mktemp("log")
+    database = Database(folder / "items.db", create=True)
+    with database.writing() as connection:
+        connection.execute("CREATE TABLE t (a, b)")
+    database.checkpoint()
+    for i in range(10):
+        with database.writing() as connection:
+            connection.executemany("INSERT INTO t VALUES (?, ?)", [(i, random.Random(i).randbytes(900))] * 6)
+    copy = folder / "crashed"
+    copy.mkdir()
+    for name in ("items.db", "items.db-wal"):
+        shutil.copy(folder / name, copy / name)
+    database.close()
+    return copy / "items.db-wal"
+
+
+def commits_seen(folder, data):
+    (folder / "items.db-wal").write_bytes(data)
+    (folder / "items.db-shm").unlink(missing_ok=True)
+    connection = apsw.Connection(str(folder / "items.db"))
+    try:
+        return connection.execute("SELECT count(DISTINCT a) FROM t").get
+    finally:
+        connection.close()
+
+
+def test_a_sound_log_passes(log):
+    data = log.read_bytes()
+    assert not damaged(data)
+    check_log(log.with_name("items.db"))
+    assert not damaged(b"")
+    assert not damaged(data[:40])
+
+
+def test_a_log_cut_anywhere_is_a_crash_not_damage(log):
+    data = log.read_bytes()
+    for cut in range(0, len(data), 997):
+        assert not damaged(data[:cut])
+        assert not damaged(data[:cut] + bytes(len(data) - cut))
+
+
+def test_a_log_begun_anew_over_an_old_one_passes(log, tmp_path):
+    for name in ("items.db", "items.db-wal"):
+        shutil.copy(log.with_name(name), tmp_path / name)
+    database = Database(tmp_path / "items.db")
+    database.connection.execute("PRAGMA wal_checkpoint(RESTART)").get  # noqa: B018
+    with database.writing() as connection:
+        connection.execute("INSERT INTO t VALUES (99, 1)")
+    assert not damaged((tmp_path / "items.db-wal").read_bytes())
+    database.close()
+
+
+def test_damage_that_would_undo_commits_is_seen(log, tmp_path):
+    """Whatever byte is hit: all ten commits are there, or only the last is missing, or it is called damaged."""
+    data = log.read_bytes()
+    shutil.copy(log.with_name("items.db"), tmp_path / "items.db")
+    clean = (tmp_path / "items.db").read_bytes()
+    size = FRAME + 4096
+    rng = random.Random(1)
+    places = [*range(HEADER.size), *range(HEADER.size, HEADER.size + FRAME), *rng.sample(range(len(data)), 300)]
+    lost = 0
+    for at in places:
+        hit = bytearray(data)
+        hit[at] ^= 1 << rng.randrange(8)
+        if damaged(bytes(hit)):
+            continue
+        (tmp_path / "items.db").write_bytes(clean)
+        seen = commits_seen(tmp_path, bytes(hit))
+        assert seen >= 9, (at, (at - HEADER.size) // size, seen)
+        lost += seen == 9
+    assert lost < len(places) / 3
+
+
+def test_the_cure_is_named(log, tmp_path):
+    data = bytearray(log.read_bytes())
+    data[HEADER.size + FRAME + 5] ^= 1
+    (tmp_path / "items.db-wal").write_bytes(data)
+    with pytest.raises(CorruptFile, match="backup"):
+        check_log(tmp_path / "items.db")
