@@ -85,7 +85,7 @@ class Disk:
     def play(self, step: Step) -> None:
         """Do what was recorded; a step that does not fit what is here means the record is not complete."""
         match step.kind:
-            case Kind.MARK | Kind.OPEN | Kind.READ:
+            case Kind.MARK | Kind.OPEN | Kind.EDIT | Kind.READ:
                 pass
             case Kind.CREATE:
                 self.inodes[step.inode] = File()

@@ -21,7 +21,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum kind { CREATE, CLEAR, WRITE, TRUNCATE, ALLOCATE, SYNC, RENAME, LINK, UNLINK, MKDIR, RMDIR, OPEN, READ, MARK };
+enum kind { CREATE, CLEAR, WRITE, TRUNCATE, ALLOCATE, SYNC, RENAME, LINK, UNLINK, MKDIR, RMDIR, OPEN, READ, MARK, EDIT };
 enum action { COUNT, DIE, TEAR, FAIL, SHORTEN };
 enum { GO = 0, TORN = -1, SHORT = -2 };
 
@@ -149,7 +149,7 @@ static int step(int kind, const char *path) {
 
 static int opened(int dir, const char *name, int flags, mode_t mode, const char *path) {
     uint64_t before = inode_at(path);
-    int kind = !before && flags & O_CREAT ? CREATE : flags & O_TRUNC ? CLEAR : OPEN;
+    int kind = !before && flags & O_CREAT ? CREATE : flags & O_TRUNC ? CLEAR : flags & O_ACCMODE ? EDIT : OPEN;
     if (REFUSED(kind, path)) return -1;
     int fd = (int)syscall(SYS_openat, dir, name, flags, mode);
     if (fd >= 0) record(kind, inode_of(fd), 0, path + folder_size, "", "", 0);

@@ -28,12 +28,14 @@ class Kind(enum.IntEnum):
     UNLINK = 8
     MKDIR = 9
     RMDIR = 10
-    OPEN = 11
+    OPEN = 11  # for reading
     READ = 12
-    MARK = 13
+    MARK = 13  # an acknowledgement
+    EDIT = 14  # opening what is there, for writing
 
 
-CHANGES = frozenset(Kind) - {Kind.OPEN, Kind.READ, Kind.MARK}  # what a crash can fall between
+OPENS = frozenset({Kind.OPEN, Kind.EDIT, Kind.CREATE, Kind.CLEAR})
+CHANGES = frozenset(Kind) - {Kind.OPEN, Kind.EDIT, Kind.READ, Kind.MARK}  # what a crash can fall between
 ALLOCATIONS = frozenset({Kind.CREATE, Kind.WRITE, Kind.ALLOCATE, Kind.MKDIR, Kind.LINK, Kind.SYNC})  # may lack space
 ACTIONS = {"count": 0, "die": 1, "tear": 2, "fail": 3, "shorten": 4}
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from bitscale.collection import Collection, database, seal
 from bitscale.collection.manifest import Manifest, read_manifests
+from bitscale.errors import BitscaleError
+from tests.collection import shim
 from tests.collection.world import Operation, World, hasher, perform
 
 PREPARED: list[Operation] = [  # two segments, one with a dead item, and a log with additions and a removal
@@ -115,3 +117,64 @@ def back_up(ack, path: str, destination: str) -> None:
     with Collection.open(path, read_only=True) as collection:
         collection.backup(destination)
         ack(0)
+
+
+def endure(ack, path: str, done: list[Operation], operations: list[Operation], hurry: bool = False) -> dict[str, Any]:
+    """Operate while something fails; then, the trouble over, go on with the same handle to the same end."""
+    if hurry:
+        seal.SEAL_ITEMS, database.CHECKPOINT_PAGES = 8, 12
+    world = World().after(*done)
+    collection, texts, blind = None, [], ""
+    left = list(operations)
+    try:
+        collection = Collection.open(path)
+        while left:
+            perform(collection, left[0], world)
+            world = world.after(left.pop(0))
+            ack(len(operations) - len(left) - 1)
+    except BitscaleError as error:
+        texts.append(str(error))
+    if collection is not None:
+        try:
+            blind = sees(collection, world, left)
+        except BitscaleError as error:
+            blind = f"error: {error}"
+    shim.disarm()
+    if collection is None:
+        collection = Collection.open(path)
+    wrong = sees(collection, world, left)
+    assert wrong in ("", "after"), wrong
+    if wrong == "after":
+        world = world.after(left.pop(0))
+    for operation in left:
+        perform(collection, operation, world)
+        world = world.after(operation)
+    assert world.differs(collection) == ""
+    collection.close()
+    return {"texts": texts, "blind": blind}
+
+
+def sees(collection: Collection, world: World, left: list[Operation]) -> str:
+    """Nothing where a collection holds the world, "after" where it holds what comes next, else the difference."""
+    wrong = world.differs(collection)
+    return "after" if wrong and left and not world.after(left[0]).differs(collection) else wrong
+
+
+def look(ack, path: str, done: list[Operation]) -> None:
+    """A reader finds everything."""
+    with Collection.open(path, read_only=True) as collection:
+        assert World().after(*done).differs(collection) == ""
+
+
+def recover(ack, path: str, done: list[Operation], under_way: list[Operation]) -> list[str]:
+    """Open after a crash while something fails; what can be seen is right, and it opens once the trouble is over."""
+    world, texts = World().after(*done), []
+    try:
+        with Collection.open(path) as collection:
+            assert sees(collection, world, under_way) in ("", "after")
+    except BitscaleError as error:
+        texts.append(str(error))
+    shim.disarm()
+    with Collection.open(path) as collection:
+        assert sees(collection, world, under_way) in ("", "after")
+    return texts

@@ -29,6 +29,7 @@ OPERATIONS = {
         ["switch"],
         ["add", 54, 1],
     ],
+    "background": [["add", 55, 8], ["remove", [0]], ["add", 56, 9], ["add", 57, 2]],
 }
 MOST = 5_000  # steps no operation takes
 
@@ -80,7 +81,7 @@ def test_before_or_after_and_nothing_acknowledged_lost(name, action, server, fre
     kinds = CHANGES if action == "die" else frozenset({Kind.WRITE})
     n = 0
     for outcome, folder in points(
-        server, action, kinds, fresh, "tasks:operate", "{folder}/photos.bsc", PREPARED, operations
+        server, action, kinds, fresh, "tasks:operate", "{folder}/photos.bsc", PREPARED, operations, name == "background"
     ):
         done = sum(number >= 0 for number in outcome.acks)
         settled(folder / "photos.bsc", *worlds[done : done + 2])

@@ -64,6 +64,27 @@ def test_a_log_begun_anew_over_an_old_one_passes(log, tmp_path):
     database.close()
 
 
+def test_power_lost_while_a_log_is_begun_anew_is_no_damage(log, tmp_path):
+    """The header is half old, half new; all frames are in the database. Not so in a log that was not taken over yet."""
+    for name in ("items.db", "items.db-wal"):
+        shutil.copy(log.with_name(name), tmp_path / name)
+    database = Database(tmp_path / "items.db")
+    database.connection.execute("PRAGMA wal_checkpoint(RESTART)").get  # noqa: B018
+    taken = (tmp_path / "items.db").read_bytes()
+    with database.writing() as connection:
+        connection.execute("INSERT INTO t VALUES (99, 1)")
+    header = (tmp_path / "items.db-wal").read_bytes()[: HEADER.size]
+    database.close()
+    old = log.read_bytes()
+    for cut in range(16, HEADER.size):
+        (tmp_path / "items.db-wal").write_bytes(header[:cut] + old[cut:])
+        (tmp_path / "items.db").write_bytes(taken)
+        check_log(tmp_path / "items.db")
+        shutil.copy(log.with_name("items.db"), tmp_path / "items.db")
+        with pytest.raises(CorruptFile):
+            check_log(tmp_path / "items.db")
+
+
 def test_damage_that_would_undo_commits_is_seen(log, tmp_path):
     """Whatever byte is hit: all ten commits are there, or only the last is missing, or it is called damaged."""
     data = log.read_bytes()

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from tests.collection import disk
-from tests.collection.shim import CHANGES, Kind, Orders, read_log
+from tests.collection.shim import CHANGES, OPENS, Kind, Orders, read_log
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_faults_are_injected_where_told(server, base, number, sticky):
 
 def test_opens_and_reads_can_fail_too(server, base):
     server.run("plain:make_table", str(base))
-    orders = Orders(str(base), "fail", 1, errno.EMFILE, True, frozenset({Kind.OPEN}))
+    orders = Orders(str(base), "fail", 1, errno.EMFILE, True, OPENS)
     assert "CantOpen" in server.run("plain:rows", str(base), orders=orders).error
     orders = Orders(str(base), "fail", 2, errno.EIO, True, frozenset({Kind.READ}))
     assert "IOError" in server.run("plain:rows", str(base), orders=orders).error

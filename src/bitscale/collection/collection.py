@@ -62,7 +62,7 @@ class Collection(Contents):
             self._unsealed = 0  # codes in the log since the last seal
             if not read_only:
                 self._unsealed = self._count_unsealed()
-                seal.tidy(path, self._database)
+                self._tidy()
         except BaseException:
             if hasattr(self, "_database"):
                 self._database.close()
@@ -255,7 +255,12 @@ class Collection(Contents):
 
     def _seal_and_tidy(self) -> None:
         seal.seal(self.path, self._database, self._serving)
-        seal.tidy(self.path, self._database)
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Remove what is left over; where that fails, the next time will do."""
+        with contextlib.suppress(FileError):
+            seal.tidy(self.path, self._database)
 
     def _require_writer(self) -> None:
         if self.read_only:
@@ -353,5 +358,5 @@ class Collection(Contents):
         self._require_writer()
         with self._sealer.exclusive:
             switch(self.path, self._database, hasher)
-            seal.tidy(self.path, self._database)
             self._serving.refresh()
+            self._tidy()

@@ -6,6 +6,7 @@ apsw brings its own SQLite, new enough for a write-ahead log that two processes 
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ SAFE_WAL = 3_051_003  # before it a write-ahead log can be corrupted by two writ
 BUSY_MILLISECONDS = 5_000
 RESERVED = 8  # bytes a page, for its checksum
 CHECKPOINT_PAGES = 1_000
+NO_ROOM_FOR_INDEX = (apsw.SQLITE_IOERR_SHMOPEN, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMMAP)
 NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "ncpfs", "afs", "9p", "fuse.sshfs", "glusterfs", "ceph"})
 
 
@@ -38,10 +40,16 @@ class Database:
         with translated(path):
             self.connection = _connect(path, read_only, create)
             try:
+                self._refuse_half_open()
                 self._configure(create)
             except BaseException:
                 self.connection.close(force=True)
                 raise
+
+    def _refuse_half_open(self) -> None:
+        """SQLite opens a file for reading when it cannot for writing, and would never write through this connection."""
+        if not self.read_only and self.connection.readonly("main"):
+            raise FileError(f"{self.path} cannot be written to. Check its permissions and the number of open files.")
 
     def _configure(self, create: bool) -> None:
         run = self.connection.execute
@@ -125,16 +133,32 @@ def _connect(path: Path, read_only: bool, create: bool) -> apsw.Connection:
         flags |= apsw.SQLITE_OPEN_CREATE
     vfs = _page_checksums()
     try:
-        connection = apsw.Connection(str(path), flags, vfs=vfs)
-        connection.execute("PRAGMA schema_version").get  # noqa: B018
-    except apsw.CantOpenError:
-        log = path.with_name(path.name + "-wal")
-        if not read_only or (log.exists() and log.stat().st_size):
+        return _tried(apsw.Connection(str(path), flags, vfs=vfs))
+    except (apsw.CantOpenError, apsw.IOError) as error:
+        way = _other_way(path, error) if read_only else None
+        if way is None:
             raise
-        # a folder that cannot be written to, and no log: nothing changes under our feet
-        uri = f"file:{quote(str(path))}?immutable=1"
-        connection = apsw.Connection(uri, flags | apsw.SQLITE_OPEN_URI, vfs=vfs)
+        return _tried(apsw.Connection(f"file:{quote(str(path))}?{way}=1", flags | apsw.SQLITE_OPEN_URI, vfs=vfs))
+
+
+def _tried(connection: apsw.Connection) -> apsw.Connection:
+    """The connection, once it has read something."""
+    try:
+        connection.execute("PRAGMA schema_version").get  # noqa: B018
+    except BaseException:
+        connection.close(force=True)
+        raise
     return connection
+
+
+def _other_way(path: Path, error: apsw.Error) -> str | None:
+    """How a reader can open what it cannot write beside; None where it cannot."""
+    log = path.with_name(path.name + "-wal")
+    if isinstance(error, apsw.IOError):  # no room for the index of the log: keep it in memory
+        return "readonly_shm" if error.extendedresult in NO_ROOM_FOR_INDEX else None
+    if os.access(path.parent, os.W_OK) or (log.exists() and log.stat().st_size):
+        return None
+    return "immutable"  # no log, and nobody who could begin one: nothing changes under our feet
 
 
 def network_kind(folder: Path) -> str | None:
