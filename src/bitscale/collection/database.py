@@ -6,7 +6,6 @@ apsw brings its own SQLite, new enough for a write-ahead log that two processes 
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,12 +32,13 @@ class Database:
     def __init__(self, path: Path, *, read_only: bool = False, create: bool = False) -> None:
         self.path, self.read_only = path, read_only
         self.lock = threading.RLock()
+        self._seen = seen_from_outside(path) if path.is_file() else (0, 0)
         if apsw.sqlite_lib_version() and apsw.SQLITE_VERSION_NUMBER < SAFE_WAL:
             raise FileError(f"SQLite {apsw.sqlite_lib_version()} is too old for a safe log. Upgrade apsw.")
         if not create and not path.is_file():
             raise FileError(f"{path} is missing: {path.parent} is no collection, or is incomplete.")
         with translated(path):
-            self.connection = _connect(path, read_only, create)
+            self.connection, self._frozen = _connect(path, read_only, create)
             try:
                 self._refuse_half_open()
                 self._configure(create)
@@ -66,6 +66,11 @@ class Database:
             run("PRAGMA secure_delete = ON")
             run(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
 
+    def _refuse_if_changed(self) -> None:
+        """A reader that could not use the log has to believe that nothing is written; so look."""
+        if self._frozen and seen_from_outside(self.path) != self._seen:
+            raise FileError(f"{self.path} was opened where nothing could be written, and has changed. Open it again.")
+
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
         """One version of the database for as long as the block lasts."""
@@ -73,9 +78,11 @@ class Database:
             if self.connection.in_transaction:
                 yield self.connection
                 return
+            self._refuse_if_changed()
             self.connection.execute("BEGIN")
             try:
                 yield self.connection
+                self._refuse_if_changed()
             finally:
                 self._end("ROLLBACK")
 
@@ -125,40 +132,38 @@ def _page_checksums() -> str | None:
     return "cksmvfs"
 
 
-def _connect(path: Path, read_only: bool, create: bool) -> apsw.Connection:
+def _connect(path: Path, read_only: bool, create: bool) -> tuple[apsw.Connection, bool]:
+    """A connection, and whether it has to believe that nobody writes."""
     if network := network_kind(path.parent):
         raise FileError(f"{path.parent} is on a network drive ({network}), where a log is not safe. Use a local disk.")
     flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
     if create:
         flags |= apsw.SQLITE_OPEN_CREATE
     vfs = _page_checksums()
-    try:
-        return _tried(apsw.Connection(str(path), flags, vfs=vfs))
-    except (apsw.CantOpenError, apsw.IOError) as error:
-        way = _other_way(path, error) if read_only else None
-        if way is None:
-            raise
-        return _tried(apsw.Connection(f"file:{quote(str(path))}?{way}=1", flags | apsw.SQLITE_OPEN_URI, vfs=vfs))
-
-
-def _tried(connection: apsw.Connection) -> apsw.Connection:
-    """The connection, once it has read something."""
+    connection, way = apsw.Connection(str(path), flags, vfs=vfs), None
     try:
         connection.execute("PRAGMA schema_version").get  # noqa: B018
-    except BaseException:
+    except (apsw.CantOpenError, apsw.IOError) as error:
+        way = _other_way(path, error) if read_only else None
         connection.close(force=True)
-        raise
-    return connection
+        if way is None:
+            raise
+        connection = apsw.Connection(f"file:{quote(str(path))}?{way}=1", flags | apsw.SQLITE_OPEN_URI, vfs=vfs)
+        connection.execute("PRAGMA schema_version").get  # noqa: B018
+    return connection, way == "immutable"
 
 
 def _other_way(path: Path, error: apsw.Error) -> str | None:
     """How a reader can open what it cannot write beside; None where it cannot."""
-    log = path.with_name(path.name + "-wal")
     if isinstance(error, apsw.IOError):  # no room for the index of the log: keep it in memory
-        return "readonly_shm" if error.extendedresult in NO_ROOM_FOR_INDEX else None
-    if os.access(path.parent, os.W_OK) or (log.exists() and log.stat().st_size):
-        return None
-    return "immutable"  # no log, and nobody who could begin one: nothing changes under our feet
+        return "readonly_shm" if vars(error)["extendedresult"] in NO_ROOM_FOR_INDEX else None
+    return "immutable" if not seen_from_outside(path)[1] else None  # no log: nothing changes, or `reading` notices
+
+
+def seen_from_outside(path: Path) -> tuple[int, int]:
+    """When a database was last written, and the size of its log."""
+    log = path.with_name(path.name + "-wal")
+    return path.stat().st_mtime_ns, log.stat().st_size if log.exists() else 0
 
 
 def network_kind(folder: Path) -> str | None:
