@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -178,3 +180,13 @@ def recover(ack, path: str, done: list[Operation], under_way: list[Operation]) -
     with Collection.open(path) as collection:
         assert sees(collection, world, under_way) in ("", "after")
     return texts
+
+
+def leave(ack, path: str, done: list[Operation], operations: list[Operation]) -> None:
+    """Operate, and die with everything in the log."""
+    world = World().after(*done)
+    collection = Collection.open(path)
+    for operation in operations:
+        perform(collection, operation, world)
+        world = world.after(operation)
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -4,9 +4,12 @@ import shutil
 import apsw
 import pytest
 
+from bitscale.collection import Collection
 from bitscale.collection.database import Database
 from bitscale.collection.log_check import FRAME, HEADER, check_log, damaged
+from bitscale.collection.verify import verify
 from bitscale.errors import CorruptFile
+from tests.collection.world import World, hasher, perform
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +107,23 @@ def test_damage_that_would_undo_commits_is_seen(log, tmp_path):
         assert seen >= 9, (at, (at - HEADER.size) // size, seen)
         lost += seen == 9
     assert lost < len(places) / 3
+
+
+def test_a_log_of_another_collection_is_refused(tmp_path):
+    """Two collections that are alike, page for page; each crashes with a log, and the logs change places."""
+    for name in "ab":
+        with Collection.create(tmp_path / name, hasher(0)) as collection:
+            perform(collection, ["add", 1, 4], World())
+            shutil.copytree(tmp_path / name, tmp_path / f"{name} crashed")
+    for one, other in ("ab", "ba"):
+        shutil.copytree(tmp_path / f"{one} crashed", tmp_path / f"{one} swapped")
+        (tmp_path / f"{one} swapped" / "items.db-shm").unlink()
+        assert len(Collection.open(tmp_path / f"{one} crashed", read_only=True)) == 4
+        shutil.copy(tmp_path / f"{other} crashed" / "items.db-wal", tmp_path / f"{one} swapped" / "items.db-wal")
+        for read_only in (True, False):
+            with pytest.raises(CorruptFile, match="another collection"):
+                Collection.open(tmp_path / f"{one} swapped", read_only=read_only)
+        assert not verify(tmp_path / f"{one} swapped").ok
 
 
 def test_the_cure_is_named(log, tmp_path):

@@ -19,7 +19,7 @@ from bitscale.collection.database import Database
 from bitscale.collection.items import NewItem, Row, Skipped, labels_text, metadata_text, path_key, row_of, stored_path
 from bitscale.collection.lock import WriterLock
 from bitscale.collection.log_check import check_log
-from bitscale.collection.schema import DATABASE, bring_up_to_date
+from bitscale.collection.schema import DATABASE, bring_up_to_date, check_origin
 from bitscale.collection.sealer import Sealer
 from bitscale.collection.serving import Serving
 from bitscale.errors import CorruptFile, FileError, InputError
@@ -56,6 +56,7 @@ class Collection(Contents):
             check_log(path / DATABASE)
             self._database = Database(path / DATABASE, read_only=read_only)
             bring_up_to_date(self._database)
+            check_origin(self._database)
             self._serving = Serving(path, self._database)
             self._serving.refresh()
             self._sealer = Sealer(self._seal_and_tidy)
@@ -246,6 +247,7 @@ class Collection(Contents):
         """Keep a small fact with the collection."""
         with self._database.writing() as connection:
             connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (key, value))
+            store.count_change(connection)
 
     def seal(self) -> None:
         """Move codes from the log into a segment file now; it happens by itself as the log grows."""

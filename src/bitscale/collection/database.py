@@ -20,6 +20,7 @@ from bitscale.errors import CorruptFile, FileError
 
 SAFE_WAL = 3_051_003  # before it a write-ahead log can be corrupted by two writers
 BUSY_MILLISECONDS = 5_000
+PAGE = 4_096  # bytes
 RESERVED = 8  # bytes a page, for its checksum
 CHECKPOINT_PAGES = 1_000
 NO_ROOM_FOR_INDEX = (apsw.SQLITE_IOERR_SHMOPEN, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMMAP)
@@ -55,7 +56,7 @@ class Database:
         run = self.connection.execute
         self.connection.set_busy_timeout(BUSY_MILLISECONDS)
         if create:
-            run("PRAGMA page_size = 4096")
+            run(f"PRAGMA page_size = {PAGE}")
             self.connection.reserve_bytes("main", RESERVED)
             run("PRAGMA journal_mode = WAL")
         run("PRAGMA temp_store = MEMORY")

@@ -10,7 +10,7 @@ from bitscale.codes import Codes, check_same_space
 from bitscale.collection.database import Database
 from bitscale.collection.manifest import Manifest
 from bitscale.collection.seal import MODELS, commit, write_segment
-from bitscale.collection.store import I64, read_state, unpacked_codes, unpacked_ids
+from bitscale.collection.store import I64, count_change, read_state, unpacked_codes, unpacked_ids
 from bitscale.errors import InputError
 from bitscale.hashers import Hasher
 from bitscale.index.exact import ExactIndex
@@ -27,6 +27,7 @@ def stage(folder: Path, database: Database, ids: I64, codes: Codes, hasher: Hash
         connection.execute("DELETE FROM staged WHERE model != ?", (hasher.fingerprint,))
         row = (hasher.fingerprint, ids.astype("<i8").tobytes(), codes.packed.tobytes())
         connection.execute("INSERT INTO staged (model, ids, codes) VALUES (?, ?, ?)", row)
+        count_change(connection)
 
 
 def keep_model(folder: Path, hasher: Hasher) -> None:
