@@ -67,11 +67,14 @@ def damaged(data: bytes, database: Path | None = None) -> bool:
     header_sound = head[0] & ~1 == MAGIC and tuple(start.tolist()) == head[6:]
     before = np.concatenate([np.array([head[6:]], np.uint32), fields[:-1, 4:]])  # stored by the frame before
     follows = (summed(words, before) == fields[:, 4:]).all(axis=1)
-    ours = (fields[:, 2:4] == (np.array(head[4:6], np.uint32) if header_sound else fields[0, 2:4])).all(axis=1)
+    commits = fields[:, 1]
     if header_sound:
-        return _commits_behind(follows & ours, ours, fields[:, 1])
-    if not (follows & ours & (fields[:, 1] != 0)).any():
+        ours = (fields[:, 2:4] == np.array(head[4:6], np.uint32)).all(axis=1)
+        return _commits_behind(follows & ours, ours, commits)
+    ends = np.flatnonzero(follows & (commits != 0))
+    if not len(ends):
         return False
+    ours = (fields[:, 2:4] == fields[ends[0], 2:4]).all(axis=1)
     return database is None or not _held(database, raw[ours], fields[ours], page)
 
 
