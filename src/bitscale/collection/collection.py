@@ -16,7 +16,17 @@ from bitscale.collection import seal, store
 from bitscale.collection.contents import Contents
 from bitscale.collection.create import create
 from bitscale.collection.database import Database
-from bitscale.collection.items import NewItem, Row, Skipped, labels_text, metadata_text, path_key, row_of, stored_path
+from bitscale.collection.items import (
+    Item,
+    NewItem,
+    Row,
+    Skipped,
+    labels_text,
+    metadata_text,
+    path_key,
+    row_of,
+    stored_path,
+)
 from bitscale.collection.lock import WriterLock
 from bitscale.collection.log_check import check_log
 from bitscale.collection.schema import DATABASE, bring_up_to_date, check_origin
@@ -32,6 +42,8 @@ if TYPE_CHECKING:
     from bitscale.collection.verify import Verification
 
 I64 = NDArray[np.int64]
+HASTY = 3  # searches tried beside a writer before one that holds on to a version
+TRIES = 6
 
 
 class Collection(Contents):
@@ -84,6 +96,8 @@ class Collection(Contents):
 
     def close(self) -> None:
         """Let go of files and lock; nothing is lost without it."""
+        if self._database.inherited:
+            return  # files and lock are the parent's
         self._sealer.close()
         if not self.read_only:
             with contextlib.suppress(FileError):  # everything is in the log
@@ -291,19 +305,26 @@ class Collection(Contents):
         from bitscale.collection.results import Results
 
         codes, names = encode_queries(self, query)
-        for _ in range(3):  # again where an item was removed between search and look-up
-            index = self.index
-            among = None if where is None else self._among(where, index)
-            found: Hits | Neighbours
-            if radius is None and max_distance is None:
-                found = index.search(codes, k, bits=bits, where=among)
-            else:
-                found = index.lookup(codes, radius, max_distance=max_distance, bits=bits, where=among)
-            ids = np.unique(found.ids[found.ids >= 0]).tolist()
-            items = self.items_of(ids)
-            if len(items) == len(ids):
+        for attempt in range(TRIES):
+            state = self._serving.refresh()
+            with self._database.reading() if attempt >= HASTY else contextlib.nullcontext():  # then nothing moves on
+                state = self._serving.refresh()
+                index: Index = self._serving.index
+                among = None if where is None else self._among(where, index)
+                found: Hits | Neighbours
+                if radius is None and max_distance is None:
+                    found = index.search(codes, k, bits=bits, where=among)
+                else:
+                    found = index.lookup(codes, radius, max_distance=max_distance, bits=bits, where=among)
+                items, now = self._items_at(np.unique(found.ids[found.ids >= 0]).tolist())
+            if now == state:  # codes, condition and rows are of one version
                 break
         return Results.build(self, codes, names, found, self.n_bits if bits is None else bits, items)
+
+    def _items_at(self, ids: Sequence[int]) -> tuple[dict[int, Item], store.State]:
+        """Some items, and the state of the collection they belong to."""
+        with self._database.reading() as connection:
+            return store.read_items(connection, ids), store.read_state(connection)
 
     def _among(self, where: Any, index: Index) -> object:
         """The filter for `where`, kept until the next commit."""

@@ -6,6 +6,7 @@ apsw brings its own SQLite, new enough for a write-ahead log that two processes 
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ class Database:
     def __init__(self, path: Path, *, read_only: bool = False, create: bool = False) -> None:
         self.path, self.read_only = path, read_only
         self.lock = threading.RLock()
+        self._process = os.getpid()
         self._seen = seen_from_outside(path) if path.is_file() else (0, 0)
         if apsw.sqlite_lib_version() and apsw.SQLITE_VERSION_NUMBER < SAFE_WAL:
             raise FileError(f"SQLite {apsw.sqlite_lib_version()} is too old for a safe log. Upgrade apsw.")
@@ -67,6 +69,15 @@ class Database:
             run("PRAGMA secure_delete = ON")
             run(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
 
+    @property
+    def inherited(self) -> bool:
+        """Whether this is a copy, in a forked process, of a connection that only its parent may use."""
+        return os.getpid() != self._process
+
+    def _refuse_in_a_fork(self) -> None:
+        if self.inherited:
+            raise FileError(f"{self.path.parent} was opened before a fork. Open it again in the new process.")
+
     def _refuse_if_changed(self) -> None:
         """A reader that could not use the log has to believe that nothing is written; so look."""
         if self._frozen and seen_from_outside(self.path) != self._seen:
@@ -75,6 +86,7 @@ class Database:
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
         """One version of the database for as long as the block lasts."""
+        self._refuse_in_a_fork()
         with self.lock, translated(self.path):
             if self.connection.in_transaction:
                 yield self.connection
@@ -92,6 +104,7 @@ class Database:
         """One transaction: on disk when the block is left, undone when it fails."""
         if self.read_only:
             raise FileError(f"{self.path.parent} was opened for reading only. Open it without read_only=True.")
+        self._refuse_in_a_fork()
         with self.lock, translated(self.path):
             self.connection.execute("BEGIN IMMEDIATE")
             try:
