@@ -39,6 +39,11 @@ def hasher(number: int) -> Any:
     return bs.make_hasher("lsh", n_bits=N_BITS, features="none", seed=number).fit(train)
 
 
+def fingerprint(model: int | str) -> str:
+    """Of one of the two, or of a model only known by it."""
+    return model if isinstance(model, str) else str(hasher(model).fingerprint)
+
+
 def code(seed: int, i: int) -> bytes:
     """Codes with ties: few of them are different."""
     return hashlib.sha256(f"code {seed % 5} {i % 7}".encode()).digest()[:N_BYTES]
@@ -49,9 +54,9 @@ def recoded(old: bytes) -> bytes:
     return hashlib.sha256(b"other" + old).digest()[:N_BYTES]
 
 
-def codes(packed: list[bytes], model: int) -> bs.Codes:
+def codes(packed: list[bytes], model: int | str) -> bs.Codes:
     array = np.frombuffer(b"".join(packed), np.uint8).reshape(len(packed), N_BYTES)
-    return bs.Codes.from_packed(array, n_bits=N_BITS, model=hasher(model).fingerprint)
+    return bs.Codes.from_packed(array, n_bits=N_BITS, model=fingerprint(model))
 
 
 def new_item(seed: int, i: int) -> NewItem:
@@ -78,7 +83,7 @@ class World:
     next_id: int = 0
     notes: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, Skipped] = field(default_factory=dict)
-    model: int = 0
+    model: int | str = 0
 
     def to_json(self) -> dict[str, Any]:
         """For a process that goes on from here: what it needs to know."""
@@ -120,6 +125,7 @@ class World:
             case "note":
                 self.notes[given[0]] = given[1]
             case "switch":
+                assert isinstance(self.model, int)
                 self.model = 1 - self.model
                 self.codes = {id: recoded(old) for id, old in self.codes.items()}
 
@@ -135,7 +141,7 @@ class World:
 
     def differs(self, collection: Collection) -> str:
         """How a collection differs from this, in rows, codes and search results; empty: not at all."""
-        if collection.model != hasher(self.model).fingerprint:
+        if collection.model != fingerprint(self.model):
             return "another model"
         rows = {item.id: item for item in collection.items()}
         for id in sorted(rows.keys() | self.items.keys()):
