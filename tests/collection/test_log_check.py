@@ -4,9 +4,12 @@ import shutil
 import apsw
 import pytest
 
+from bitscale.collection import Collection
 from bitscale.collection.database import Database
 from bitscale.collection.log_check import FRAME, HEADER, check_log, damaged
+from bitscale.collection.verify import verify
 from bitscale.errors import CorruptFile
+from tests.collection.world import World, hasher, perform
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +67,27 @@ def test_a_log_begun_anew_over_an_old_one_passes(log, tmp_path):
     database.close()
 
 
+def test_power_lost_while_a_log_is_begun_anew_is_no_damage(log, tmp_path):
+    """The header is half old, half new; all frames are in the database. Not so in a log that was not taken over yet."""
+    for name in ("items.db", "items.db-wal"):
+        shutil.copy(log.with_name(name), tmp_path / name)
+    database = Database(tmp_path / "items.db")
+    database.connection.execute("PRAGMA wal_checkpoint(RESTART)").get  # noqa: B018
+    taken = (tmp_path / "items.db").read_bytes()
+    with database.writing() as connection:
+        connection.execute("INSERT INTO t VALUES (99, 1)")
+    header = (tmp_path / "items.db-wal").read_bytes()[: HEADER.size]
+    database.close()
+    old = log.read_bytes()
+    for cut in range(16, HEADER.size):
+        (tmp_path / "items.db-wal").write_bytes(header[:cut] + old[cut:])
+        (tmp_path / "items.db").write_bytes(taken)
+        check_log(tmp_path / "items.db")
+        shutil.copy(log.with_name("items.db"), tmp_path / "items.db")
+        with pytest.raises(CorruptFile):
+            check_log(tmp_path / "items.db")
+
+
 def test_damage_that_would_undo_commits_is_seen(log, tmp_path):
     """Whatever byte is hit: all ten commits are there, or only the last is missing, or it is called damaged."""
     data = log.read_bytes()
@@ -83,6 +107,23 @@ def test_damage_that_would_undo_commits_is_seen(log, tmp_path):
         assert seen >= 9, (at, (at - HEADER.size) // size, seen)
         lost += seen == 9
     assert lost < len(places) / 3
+
+
+def test_a_log_of_another_collection_is_refused(tmp_path):
+    """Two collections that are alike, page for page; each crashes with a log, and the logs change places."""
+    for name in "ab":
+        with Collection.create(tmp_path / name, hasher(0)) as collection:
+            perform(collection, ["add", 1, 4], World())
+            shutil.copytree(tmp_path / name, tmp_path / f"{name} crashed")
+    for one, other in ("ab", "ba"):
+        shutil.copytree(tmp_path / f"{one} crashed", tmp_path / f"{one} swapped")
+        (tmp_path / f"{one} swapped" / "items.db-shm").unlink()
+        assert len(Collection.open(tmp_path / f"{one} crashed", read_only=True)) == 4
+        shutil.copy(tmp_path / f"{other} crashed" / "items.db-wal", tmp_path / f"{one} swapped" / "items.db-wal")
+        for read_only in (True, False):
+            with pytest.raises(CorruptFile, match="another collection"):
+                Collection.open(tmp_path / f"{one} swapped", read_only=read_only)
+        assert not verify(tmp_path / f"{one} swapped").ok
 
 
 def test_the_cure_is_named(log, tmp_path):

@@ -230,6 +230,8 @@ def older(path, format=1):
     with database.writing() as connection:
         for table in ("notes", "skipped", "staged") if format == 1 else ():
             connection.execute(f"DROP TABLE {table}")
+        if format == 1:
+            connection.execute("ALTER TABLE state DROP COLUMN origin")
         connection.execute(f"PRAGMA user_version = {format}")
     database.close()
 

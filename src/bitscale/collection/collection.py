@@ -16,10 +16,20 @@ from bitscale.collection import seal, store
 from bitscale.collection.contents import Contents
 from bitscale.collection.create import create
 from bitscale.collection.database import Database
-from bitscale.collection.items import NewItem, Row, Skipped, labels_text, metadata_text, path_key, row_of, stored_path
+from bitscale.collection.items import (
+    Item,
+    NewItem,
+    Row,
+    Skipped,
+    labels_text,
+    metadata_text,
+    path_key,
+    row_of,
+    stored_path,
+)
 from bitscale.collection.lock import WriterLock
 from bitscale.collection.log_check import check_log
-from bitscale.collection.schema import DATABASE, bring_up_to_date
+from bitscale.collection.schema import DATABASE, bring_up_to_date, check_origin
 from bitscale.collection.sealer import Sealer
 from bitscale.collection.serving import Serving
 from bitscale.errors import CorruptFile, FileError, InputError
@@ -32,6 +42,8 @@ if TYPE_CHECKING:
     from bitscale.collection.verify import Verification
 
 I64 = NDArray[np.int64]
+HASTY = 3  # searches tried beside a writer before one that holds on to a version
+TRIES = 6
 
 
 class Collection(Contents):
@@ -56,13 +68,14 @@ class Collection(Contents):
             check_log(path / DATABASE)
             self._database = Database(path / DATABASE, read_only=read_only)
             bring_up_to_date(self._database)
+            check_origin(self._database)
             self._serving = Serving(path, self._database)
             self._serving.refresh()
             self._sealer = Sealer(self._seal_and_tidy)
             self._unsealed = 0  # codes in the log since the last seal
             if not read_only:
                 self._unsealed = self._count_unsealed()
-                seal.tidy(path, self._database)
+                self._tidy()
         except BaseException:
             if hasattr(self, "_database"):
                 self._database.close()
@@ -83,6 +96,8 @@ class Collection(Contents):
 
     def close(self) -> None:
         """Let go of files and lock; nothing is lost without it."""
+        if self._database.inherited:
+            return  # files and lock are the parent's
         self._sealer.close()
         if not self.read_only:
             with contextlib.suppress(FileError):  # everything is in the log
@@ -246,6 +261,7 @@ class Collection(Contents):
         """Keep a small fact with the collection."""
         with self._database.writing() as connection:
             connection.execute("INSERT OR REPLACE INTO notes VALUES (?, ?)", (key, value))
+            store.count_change(connection)
 
     def seal(self) -> None:
         """Move codes from the log into a segment file now; it happens by itself as the log grows."""
@@ -255,7 +271,12 @@ class Collection(Contents):
 
     def _seal_and_tidy(self) -> None:
         seal.seal(self.path, self._database, self._serving)
-        seal.tidy(self.path, self._database)
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Remove what is left over; where that fails, the next time will do."""
+        with contextlib.suppress(FileError):
+            seal.tidy(self.path, self._database)
 
     def _require_writer(self) -> None:
         if self.read_only:
@@ -284,20 +305,27 @@ class Collection(Contents):
         from bitscale.collection.results import Results
 
         codes, names = encode_queries(self, query)
-        for _ in range(3):  # again where an item was removed between search and look-up
-            index = self.index
-            among = None if where is None else self._among(where, index)
-            found: Hits | Neighbours
-            if radius is None and max_distance is None:
-                found = index.search(codes, k, bits=bits, where=among)
-            else:
-                found = index.lookup(codes, radius, max_distance=max_distance, bits=bits, where=among)
-            ids = np.unique(found.ids[found.ids >= 0]).tolist()
-            items = self.items_of(ids)
-            if len(items) == len(ids):
+        for attempt in range(TRIES):
+            state = self._serving.refresh()
+            with self._database.reading() if attempt >= HASTY else contextlib.nullcontext():  # then nothing moves on
+                state = self._serving.refresh()
+                index: Index = self._serving.index
+                among = None if where is None else self._among(where, index)
+                found: Hits | Neighbours
+                if radius is None and max_distance is None:
+                    found = index.search(codes, k, bits=bits, where=among)
+                else:
+                    found = index.lookup(codes, radius, max_distance=max_distance, bits=bits, where=among)
+                items, now = self._items_at(np.unique(found.ids[found.ids >= 0]).tolist())
+            if now == state:  # codes, condition and rows are of one version
                 break
         used = self.n_bits if bits is None else bits
         return Results.build(self, codes, names, found, used, items, counted=radius is not None)
+
+    def _items_at(self, ids: Sequence[int]) -> tuple[dict[int, Item], store.State]:
+        """Some items, and the state of the collection they belong to."""
+        with self._database.reading() as connection:
+            return store.read_items(connection, ids), store.read_state(connection)
 
     def _among(self, where: Any, index: Index) -> object:
         """The filter for `where`, kept until the next commit."""
@@ -338,7 +366,8 @@ class Collection(Contents):
         from bitscale.collection.switch import stage
 
         self._require_writer()
-        stage(self.path, self._database, check_ids(ids, len(codes)), codes, hasher)
+        with self._sealer.exclusive:  # tidying up must not take the model away before its codes are there
+            stage(self.path, self._database, check_ids(ids, len(codes)), codes, hasher)
 
     def staged_ids(self, hasher: Hasher) -> I64:
         """The items for which codes of this model are kept, ascending."""
@@ -353,5 +382,5 @@ class Collection(Contents):
         self._require_writer()
         with self._sealer.exclusive:
             switch(self.path, self._database, hasher)
-            seal.tidy(self.path, self._database)
             self._serving.refresh()
+            self._tidy()

@@ -14,7 +14,7 @@ import numpy as np
 from bitscale.collection import seal
 from bitscale.collection.database import Database
 from bitscale.collection.serving import Serving
-from bitscale.collection.store import unpacked_ids
+from bitscale.collection.store import count_change, unpacked_ids
 from bitscale.errors import FileError
 
 PATIENCE = 5.0  # seconds to wait for readers to finish what they are reading
@@ -58,3 +58,4 @@ def _forget_staged(database: Database, serving: Serving) -> None:
             ids = unpacked_ids(blob)
             if not np.isin(ids, serving.index.holding(ids)).all():
                 connection.execute("DELETE FROM staged WHERE batch = ?", (batch,))
+                count_change(connection)

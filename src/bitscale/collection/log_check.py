@@ -1,9 +1,10 @@
 """Looks for damage in SQLite's write-ahead log that SQLite itself would take for the log's end.
 
 SQLite reads its log up to the first frame whose checksum is wrong: right for a torn write at the end, but a bit that
-rots in the middle would silently undo every commit behind it. Checksums run on from frame to frame. So when frames
-behind a wrong one follow one another soundly from one commit to the next, they were written and synced in order, and
-the wrong one is damage. Damage within the very last commit cannot be told from a write that power cut short.
+rots in the middle would silently undo every commit behind it. Checksums run on from frame to frame, and each commit is
+synced before the next begins. So a wrong frame with two sound commits behind it, or with one and being itself the end
+of a commit, is damage; damage within the very last commit cannot be told from a write that power cut short.
+A wrong header is damage, unless the database holds all the log does: then the log was just being begun anew.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.errors import CorruptFile
+from bitscale.collection.database import RESERVED
+from bitscale.errors import CorruptFile, FileError
 
 U32 = NDArray[np.uint32]
+Flags = NDArray[np.bool_]
 HEADER = struct.Struct(">8I")  # magic, format, page size, checkpoint, salt 1, salt 2, checksum 1, checksum 2
 FRAME = 24  # bytes before each page: page, size after commit (0: none), salts, checksums
 MAGIC = 0x377F0682  # the last bit: checksums by big-endian words
@@ -31,10 +34,12 @@ def check_log(database: Path) -> None:
     for look in range(LOOKS):
         try:
             data = path.read_bytes()
+            if not damaged(data, database):
+                return
         except FileNotFoundError:
             return
-        if not damaged(data):
-            return
+        except OSError as error:
+            raise FileError(f"{path} cannot be read: {error.strerror}. Check the disk, and try again.") from error
         if look < LOOKS - 1:
             time.sleep(0.02)
     raise CorruptFile(
@@ -43,14 +48,16 @@ def check_log(database: Path) -> None:
     )
 
 
-def damaged(data: bytes) -> bool:
-    """Whether sound commits stand behind an unsound frame."""
+def damaged(data: bytes, database: Path | None = None) -> bool:
+    """Whether sound commits stand behind an unsound frame, or behind an unsound header and not in the database."""
     if len(data) < HEADER.size + FRAME:
         return False
     head = HEADER.unpack(data[: HEADER.size])
     page = head[2] if head[2] in {1 << n for n in range(9, 17)} else 4096
     size = FRAME + page
     n = (len(data) - HEADER.size) // size
+    if n == 0:
+        return False
     raw = np.frombuffer(data, np.uint8, n * size, HEADER.size).reshape(n, size)
     order = ">u4" if head[0] & 1 else "<u4"
     fields = raw[:, :FRAME].copy().view(">u4").astype(np.uint32)  # (n, 6)
@@ -59,22 +66,41 @@ def damaged(data: bytes) -> bool:
     start = summed(header_words, np.zeros((1, 2), np.uint32))[0]
     header_sound = head[0] & ~1 == MAGIC and tuple(start.tolist()) == head[6:]
     before = np.concatenate([np.array([head[6:]], np.uint32), fields[:-1, 4:]])  # stored by the frame before
-    found = summed(words, before)
-    follows = (found == fields[:, 4:]).all(axis=1)
-    again = np.concatenate([before[:1], found[:-1]])  # should the checksum itself be what was hit
-    follows |= (summed(words, again) == fields[:, 4:]).all(axis=1)
-    salts = fields[0, 2:4] if not header_sound else np.array(head[4:6], np.uint32)
-    follows &= (fields[:, 2:4] == salts).all(axis=1)
-    commits = fields[:, 1] != 0
-    seen_damage, run = not header_sound, 0
-    for sound, commit in zip(follows.tolist(), commits.tolist(), strict=True):
-        if not sound:
-            seen_damage, run = True, int(commit)
-        elif seen_damage and commit:
-            run += 1
-            if run == 2:
-                return True
-    return False
+    follows = (summed(words, before) == fields[:, 4:]).all(axis=1)
+    commits = fields[:, 1]
+    if header_sound:
+        ours = (fields[:, 2:4] == np.array(head[4:6], np.uint32)).all(axis=1)
+        return _commits_behind(follows & ours, ours, commits)
+    ends = np.flatnonzero(follows & (commits != 0))
+    if not len(ends):
+        return False
+    ours = (fields[:, 2:4] == fields[ends[0], 2:4]).all(axis=1)
+    return database is None or not _held(database, raw[ours], fields[ours], page)
+
+
+def _commits_behind(sound: Flags, ours: Flags, commits: U32) -> bool:
+    """Whether two commits stand behind an unsound frame; or one, where that frame ended the commit before."""
+    if sound.all():
+        return False
+    first = int(np.argmin(sound))
+    ended = np.flatnonzero(ours & ~sound & (commits != 0))
+    behind = np.flatnonzero(sound & (commits != 0))
+    behind = behind[behind > first]
+    return len(behind) >= 2 or (len(behind) > 0 and len(ended) > 0 and bool(ended[0] < behind[-1]))
+
+
+def _held(database: Path, frames: NDArray[np.uint8], fields: U32, page: int) -> bool:
+    """Whether a database has taken in what these frames hold: then a new header was being written when power failed."""
+    last = int(np.flatnonzero(fields[:, 1])[-1])
+    newest = {int(number): at for at, number in enumerate(fields[: last + 1, 0])}
+    with database.open("rb") as file:
+        for number, at in newest.items():
+            if number <= fields[last, 1]:
+                file.seek((number - 1) * page)
+                content = page - RESERVED  # the page's checksum is added on its way into the database
+                if file.read(content) != frames[at, FRAME : FRAME + content].tobytes():
+                    return False
+    return True
 
 
 def summed(words: U32, start: U32) -> U32:

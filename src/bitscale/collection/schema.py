@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import secrets
 from pathlib import Path
 
 import apsw
+import numpy as np
 
-from bitscale.collection.database import Database
+from bitscale.collection.database import PAGE, Database
+from bitscale.collection.log_check import summed
 from bitscale.errors import CorruptFile, FileError, NewerFormat
 
 APPLICATION = 0x62736331  # "bsc1": says whose file it is
 FORMAT = 2
+FORMATS = 256  # user_version holds the format and, times this, where the collection comes from
+ORIGINS = 1 << 22
+USER_VERSION = 60  # its place in a database file
 DATABASE = "items.db"  # its name in the collection's folder
 
 TABLES = """
@@ -28,6 +34,7 @@ CREATE TABLE notes (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE skipped (path PRIMARY KEY, size INTEGER NOT NULL, modified INTEGER NOT NULL, reason TEXT NOT NULL)
     WITHOUT ROWID;
 CREATE TABLE staged (batch INTEGER PRIMARY KEY, model TEXT NOT NULL, ids BLOB NOT NULL, codes BLOB NOT NULL);
+ALTER TABLE state ADD COLUMN origin INTEGER NOT NULL DEFAULT 0;
 """,
 }
 
@@ -37,16 +44,19 @@ def create_tables(connection: apsw.Connection, format: int = FORMAT) -> None:
     connection.execute(TABLES)
     for later in range(2, format + 1):
         connection.execute(SINCE[later])
-    connection.execute("INSERT INTO state VALUES (1, 0, 0, 0, 0)")
+    connection.execute("INSERT INTO state (one, generation, seq, changes, next_id) VALUES (1, 0, 0, 0, 0)")
+    origin = secrets.randbelow(ORIGINS) if format >= 2 else 0
+    if origin:
+        connection.execute("UPDATE state SET origin = ?", (origin,))
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {format}")
+    connection.execute(f"PRAGMA user_version = {origin * FORMATS + format}")
 
 
 def format_of(connection: apsw.Connection, path: Path) -> int:
     """The format a database is in, if it is one of ours that can be read."""
     if connection.pragma("application_id") != APPLICATION:
         raise CorruptFile(f"{path} is no collection of bitscale, or is damaged. Restore it from a backup.")
-    found = int(connection.pragma("user_version"))
+    found = int(connection.pragma("user_version")) % FORMATS
     if found > FORMAT:
         raise NewerFormat(f"{path} has format {found}; this bitscale reads up to {FORMAT}. Upgrade bitscale.")
     if found < 1:
@@ -66,6 +76,33 @@ def bring_up_to_date(database: Database) -> None:
             f"`bitscale verify --migrate`, and it becomes format {FORMAT}."
         )
     with database.writing() as connection:
-        for later in range(format_of(connection, database.path) + 1, FORMAT + 1):
+        found = format_of(connection, database.path)
+        for later in range(found + 1, FORMAT + 1):
             connection.execute(SINCE[later])
-        connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.execute(f"PRAGMA user_version = {int(connection.pragma('user_version')) - found + FORMAT}")
+
+
+def check_origin(database: Database) -> None:
+    """Refuse a log that belongs to another collection: SQLite would lay its pages over this one's.
+
+    A random number of the collection stands in the database file's first page, and in the row of `state`, which every
+    commit writes: so each log carries it too.
+    """
+    with database.reading() as connection:
+        seen = connection.execute("SELECT origin FROM state").get
+    written = _origin_in(database.path)
+    if written is not None and seen != written:
+        log = f"{database.path}-wal"
+        raise CorruptFile(f"{log} belongs to another collection. Put the right one back, or restore a backup.")
+
+
+def _origin_in(path: Path) -> int | None:
+    """The number in a database file's first page; None while that page is being written anew, from a log of its own."""
+    try:
+        with path.open("rb") as file:
+            page = np.frombuffer(file.read(PAGE), "<u4").astype(np.uint32)
+    except OSError as error:
+        raise FileError(f"{path} cannot be read: {error.strerror}. Check the disk, and try again.") from error
+    if len(page) < PAGE // 4 or (summed(page[None, :-2], np.zeros((1, 2), np.uint32))[0] != page[-2:]).any():
+        return None
+    return int(page[USER_VERSION // 4 : USER_VERSION // 4 + 1].byteswap()[0]) // FORMATS

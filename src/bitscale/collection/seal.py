@@ -8,7 +8,6 @@ head, so that falling back to it loses nothing.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from bitscale.collection.database import Database
 from bitscale.collection.manifest import Manifest, SegmentFile, read_manifests, write_manifest
 from bitscale.collection.serving import SEGMENTS, Serving, empty_index, replay
 from bitscale.collection.store import read_changes, read_state, write_state
-from bitscale.errors import CorruptFile
+from bitscale.errors import CorruptFile, FileError
 from bitscale.files import sync_folder
 from bitscale.index.exact import ExactIndex
 from bitscale.index.file import file_identity
@@ -97,14 +96,20 @@ def tidy(folder: Path, database: Database) -> list[str]:
     return [*removed, *_remove_others(folder / MODELS, {f"{model}.safetensors" for model in models})]
 
 
-def _remove_others(folder: Path, names: set[str]) -> Iterable[str]:
+def _remove_others(folder: Path, names: set[str]) -> list[str]:
     removed = []
-    for path in folder.iterdir():
-        if path.name not in names and path.is_file():
-            path.unlink(missing_ok=True)
-            removed.append(path.name)
-    if removed:
-        sync_folder(folder)
+    try:
+        for path in folder.iterdir():
+            if path.name not in names and path.is_file():
+                path.unlink(missing_ok=True)
+                removed.append(path.name)
+        if removed:
+            sync_folder(folder)
+    except OSError as error:
+        raise FileError(
+            f"what is left over in {folder} cannot be removed: {error.strerror}. Check the disk and the folder's "
+            "permissions; the collection itself is sound."
+        ) from error
     return removed
 
 

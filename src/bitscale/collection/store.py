@@ -56,6 +56,11 @@ def write_state(connection: apsw.Connection, state: State) -> None:
     connection.execute("UPDATE state SET generation = ?, seq = ?, changes = ?, next_id = ?", state)
 
 
+def count_change(connection: apsw.Connection) -> None:
+    """Note a change that moves nothing else on, within the caller's transaction: every commit writes the state."""
+    connection.execute("UPDATE state SET changes = changes + 1")
+
+
 # ---------------------------------------------------------------------- the log
 
 

@@ -10,7 +10,7 @@ from bitscale.codes import Codes, check_same_space
 from bitscale.collection.database import Database
 from bitscale.collection.manifest import Manifest
 from bitscale.collection.seal import MODELS, commit, write_segment
-from bitscale.collection.store import I64, read_state, unpacked_codes, unpacked_ids
+from bitscale.collection.store import I64, count_change, read_state, unpacked_codes, unpacked_ids
 from bitscale.errors import InputError
 from bitscale.hashers import Hasher
 from bitscale.index.exact import ExactIndex
@@ -22,13 +22,19 @@ def stage(folder: Path, database: Database, ids: I64, codes: Codes, hasher: Hash
         raise InputError(f"these codes come from model {codes.model!r}, not from {hasher.fingerprint!r}.")
     if not hasher.binary:
         raise InputError(f"{hasher.name} gives real values, not codes. Take a hasher with codes, such as nested.")
-    path = folder / MODELS / f"{hasher.fingerprint}.safetensors"
-    if not path.exists():
-        hasher.save(path)
+    keep_model(folder, hasher)
     with database.writing() as connection:
         connection.execute("DELETE FROM staged WHERE model != ?", (hasher.fingerprint,))
         row = (hasher.fingerprint, ids.astype("<i8").tobytes(), codes.packed.tobytes())
         connection.execute("INSERT INTO staged (model, ids, codes) VALUES (?, ?, ?)", row)
+        count_change(connection)
+
+
+def keep_model(folder: Path, hasher: Hasher) -> None:
+    """Put a model into the collection's folder, if it is not there."""
+    path = folder / MODELS / f"{hasher.fingerprint}.safetensors"
+    if not path.exists():
+        hasher.save(path)
 
 
 def staged_ids(database: Database, model: str) -> I64:
@@ -67,6 +73,7 @@ def switch(folder: Path, database: Database, hasher: Hasher) -> None:
         segments = []
         if len(codes):
             segments.append(write_segment(folder, ExactIndex(codes, ids[keep]), state.generation + 1))
+        keep_model(folder, hasher)  # of an empty collection nothing was staged
         after = Manifest(model, tuple(map(float, weights)), state.seq, tuple(segments))
         with database.writing() as connection:
             commit(connection, after, None)

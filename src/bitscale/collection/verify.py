@@ -16,7 +16,7 @@ from bitscale.collection.database import Database, translated
 from bitscale.collection.items import path_key, read_path
 from bitscale.collection.log_check import check_log
 from bitscale.collection.manifest import read_manifests
-from bitscale.collection.schema import DATABASE, format_of
+from bitscale.collection.schema import DATABASE, FORMAT, check_origin, format_of
 from bitscale.collection.seal import MODELS
 from bitscale.collection.serving import SEGMENTS, Serving
 from bitscale.errors import BitscaleError, CorruptFile
@@ -49,6 +49,8 @@ def verify(folder: Path, *, files: bool = False) -> Verification:
         return Verification([str(error)])
     try:
         with database.reading() as connection:
+            if format_of(connection, database.path) == FORMAT:
+                check_origin(database)
             checks = [_pages(connection), _manifests(folder, connection, facts), _paths(connection)]
             for check in (*checks, _agreement(folder, database, connection, facts)):
                 try:

@@ -37,7 +37,8 @@ def write(hasher: Hasher, path: Path) -> None:
     try:
         write_whole(path, lambda file: file.write(payload))
     except OSError as error:
-        raise FileError(f"{path} cannot be written: {error.strerror}. Choose a folder that exists.") from error
+        cure = "Check that its folder exists, may be written to and has free space"
+        raise FileError(f"{path} cannot be written: {error.strerror}. {cure}.") from error
 
 
 def read(path: Path) -> tuple[dict[str, Any], Arrays]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -66,8 +66,7 @@ def write_index(path: Path, stored: Stored) -> None:
         return len(arrays) - 1
 
     segments = [_describe(segment, alive, section) for segment, alive in stored.parts()]
-    with ThreadPoolExecutor(2) as pool:
-        sums = list(pool.map(_checksums, arrays))
+    sums = _in_two(_checksums, arrays, sum(array.nbytes for array in arrays))
     header = {
         "kind": "index",
         "bit_weights": stored.bit_weights.tolist(),
@@ -204,10 +203,16 @@ def _read_sections(data: NDArray[np.uint8], sections: list[dict[str, Any]], at: 
         arrays.append(raw.view(dtype).reshape(shape))
         at = begin + size
     _require(at == data.size, "the file is longer than its header says")
-    with ThreadPoolExecutor(2) as pool:
-        good = pool.map(lambda part: zlib.crc32(part[0].data) == part[1], work)
-        _require(all(good), "a checksum is wrong")
+    _require(all(_in_two(lambda part: zlib.crc32(part[0].data) == part[1], work, data.size)), "a checksum is wrong")
     return arrays
+
+
+def _in_two(work: Callable[[Any], Any], parts: list[Any], size: int) -> list[Any]:
+    """Work on all parts, by two threads where their size is worth it."""
+    if size < CHUNK:
+        return [work(part) for part in parts]
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(work, parts))
 
 
 def _read_stored(header: dict[str, Any], arrays: list[NDArray[Any]]) -> Stored:

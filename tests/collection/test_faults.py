@@ -1,0 +1,120 @@
+"""A full disk, a failing disk, a read-only folder, no more handles, short writes: at every call, once and for good.
+
+Each time the error is ours and says what to do, nothing acknowledged is lost, searching goes on where the disk can
+still be read, and once the trouble is over the same handle does the work after all, and so does another process.
+"""
+
+import errno
+import shutil
+from random import Random
+
+import pytest
+
+from tests.collection.shim import ALLOCATIONS, CHANGES, OPENS, Kind, Orders
+from tests.collection.tasks import PREPARED, copied, ended, settled
+from tests.collection.test_crash_points import OPERATIONS, fresh, prepared  # noqa: F401
+from tests.collection.world import World
+from tests.conftest import TORTURE, endurance
+
+FAULTS = {
+    "disk full": (errno.ENOSPC, ALLOCATIONS),
+    "disk error": (errno.EIO, CHANGES),
+    "read error": (errno.EIO, frozenset({Kind.READ})),
+    "read-only": (errno.EROFS, CHANGES - {Kind.SYNC} | {Kind.EDIT}),
+    "no handles": (errno.EMFILE, OPENS),
+}
+NAMES = ["add", "remove", "change", "seal", "compact", "reindex", "background"]
+STRIDE = 1 if TORTURE else 6  # every call, or every sixth from a place of its own
+PAIRS = 500
+
+
+def check(outcome, folder, operations, readable):
+    """What every fault must leave behind."""
+    assert outcome.signal == 0, ended(outcome)
+    assert outcome.error is None, ended(outcome)
+    for text in outcome.value["texts"]:
+        assert "photos.bsc" in text, text  # which file
+        assert any(word in text.lower() for word in ("check", "room", "try again", "restore", "open")), (
+            text
+        )  # what to do
+    if readable:
+        assert outcome.value["blind"] in ("", "after"), outcome.value["blind"]
+    settled(folder / "photos.bsc", World().after(*PREPARED, *operations))
+
+
+@pytest.mark.parametrize("sticky", [False, True], ids=["once", "for good"])
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", NAMES)
+def test_clear_error_nothing_lost_works_again(name, fault, sticky, server, fresh, capsys):  # noqa: F811
+    number, kinds = FAULTS[fault]
+    operations = OPERATIONS[name]
+    readable = fault in ("disk full", "disk error", "read-only")
+    first = 1 + Random(f"{name} {fault} {sticky}").randrange(STRIDE)
+    tried = refused = 0
+    for at in range(first, 10_000, STRIDE):
+        folder = fresh()
+        orders = Orders(str(folder), "fail", at, number, sticky, kinds)
+        task = ("tasks:endure", str(folder / "photos.bsc"), PREPARED, operations, name == "background")
+        outcome = server.run(*task, orders=orders)
+        check(outcome, folder, operations, readable)
+        shutil.rmtree(folder)
+        if not outcome.hits:
+            break
+        tried, refused = tried + 1, refused + bool(outcome.value["texts"])
+    with capsys.disabled():
+        print(f"\n{name}, {fault}: {tried} places, {refused} errors", end=" ")
+
+
+@pytest.mark.parametrize("name", ["add", "compact", "reindex"])
+def test_short_writes_are_finished(name, server, fresh):  # noqa: F811
+    for sticky, at in ((True, 1), (False, 3), (False, 7), (False, 12)):
+        folder = fresh()
+        orders = Orders(str(folder), "shorten", at, sticky=sticky, kinds=frozenset({Kind.WRITE}))
+        outcome = server.run("tasks:endure", str(folder / "photos.bsc"), PREPARED, OPERATIONS[name], orders=orders)
+        check(outcome, folder, OPERATIONS[name], True)
+        assert outcome.hits > 0
+        assert outcome.value["texts"] == []
+
+
+@pytest.mark.parametrize("fault", ["disk full", "read-only"])
+def test_readers_open_and_search_where_nothing_can_be_written(fault, server, prepared, tmp_path):  # noqa: F811
+    """With a log left by a crash, and without."""
+    number, kinds = FAULTS[fault]
+    for crashed in (False, True):
+        folder = tmp_path / f"{crashed}"
+        copied(prepared, folder / "photos.bsc")
+        done = PREPARED
+        if crashed:
+            done = [*PREPARED, ["add", 80, 3], ["note", "x", "y"]]
+            task = ("tasks:operate", str(folder / "photos.bsc"), PREPARED, done[-2:])
+            died = server.run(
+                *task, orders=Orders(str(folder), "die", 1, only="items.db-wal", kinds=frozenset({Kind.TRUNCATE}))
+            )
+            assert died.acks == [-1, 0, 1]  # in close
+        outcome = server.run(
+            "tasks:look", str(folder / "photos.bsc"), done, orders=Orders(str(folder), "fail", 1, number, True, kinds)
+        )
+        assert outcome.error is None, ended(outcome)
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_while_recovering_from_a_crash(fault, server, fresh, capsys):  # noqa: F811
+    number, kinds = FAULTS[fault]
+    rng = Random(fault)
+    operations = OPERATIONS["a life"]
+    pairs = hit = 0
+    while pairs < endurance(PAIRS) // len(FAULTS):
+        folder = fresh()
+        path = str(folder / "photos.bsc")
+        crash = server.run(
+            "tasks:operate", path, PREPARED, operations, orders=Orders(str(folder), "die", rng.randint(8, 170))
+        )
+        n = crash.acks.count(-1) and len(crash.acks) - 1
+        orders = Orders(str(folder), "fail", rng.randint(1, 12), number, rng.random() < 0.5, kinds)
+        second = server.run("tasks:recover", path, [*PREPARED, *operations[:n]], operations[n : n + 1], orders=orders)
+        assert second.error is None, ended(second)
+        settled(folder / "photos.bsc", *(World().after(*PREPARED, *operations[:m]) for m in (n, n + 1)))
+        shutil.rmtree(folder)
+        pairs, hit = pairs + 1, hit + bool(second.hits)
+    with capsys.disabled():
+        print(f"\n{fault}: {pairs} crashes recovered from, {hit} with a fault", end=" ")
