@@ -13,6 +13,7 @@ _CHOICES = {
     "optimizer": ("adam", "sgd"),
     "laplacian_norm": ("triplets", "images", "none"),
     "laplacian": ("paper", "released"),
+    "shift_by": ("batch", "image"),
 }
 
 
@@ -37,7 +38,8 @@ class DeepSettings:
     laplacian: str = "paper"
     balance_weight: float = 1.0  # of DSRH's bit-balance term
     sampled_triplets: int = 0  # 0: all of them, exactly
-    shift: int = 0  # augmentation: one random shift a batch of up to so many pixels
+    shift: int = 0  # augmentation: a random shift of up to so many pixels
+    shift_by: str = "batch"  # one for the whole batch, or "image": one for each image
     flip: bool = False  # augmentation: each image left-right with probability 1/2
     validation_share: float = 0.0  # of the training images, kept back to choose the best weights of the run by
 
