@@ -28,7 +28,7 @@ def test_rates():
     [
         {"network": "vgg"}, {"optimizer": "lion"}, {"laplacian_norm": "pairs"}, {"laplacian": "ours"},
         {"iterations": 0}, {"beta_start": 0.0}, {"beta_end": 1.0}, {"learning_rate": -1.0}, {"shift": -1},
-        {"shift_by": "pixel"},
+        {"shift_by": "pixel"}, {"scale_spread": 0.5}, {"scale_spread": float("inf")},
         {"weight_decay": float("nan")}, {"classes_per_batch": 0},
     ],
 )  # fmt: skip

@@ -103,7 +103,7 @@ class DeepHasher(Hasher):
         layers = layers_of(self.method, self.settings, task.source.shape, self.n_bits)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
-            network = HashNetwork(layers, task.source.shape, self.method.scale)
+            network = HashNetwork(layers, task.source.shape, self.method.scale, self.settings.scale_spread)
         network.input_mean, network.input_spread = statistics(task.source, task.rows, self.seed)
         return network
 
