@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from bitscale.deep.plan import NETWORKS
 from bitscale.errors import InputError
@@ -15,6 +16,11 @@ _CHOICES = {
     "laplacian": ("paper", "released"),
     "shift_by": ("batch", "image"),
 }
+
+
+def _later(default: Any) -> Any:
+    """A setting that came after models had been saved: at its default, no fingerprint knows of it."""
+    return field(default=default, metadata={"later": True})
 
 
 @dataclass(frozen=True)
@@ -30,7 +36,7 @@ class DeepSettings:
     learning_rate: float | None = None  # None: adam 1e-3, with batch norm 2e-3; sgd 1e-2
     weight_decay: float = 0.0
     scale_rate: float = 1.0  # the learning rate of the bit weights, in multiples of the network's
-    scale_spread: float | None = None  # first weight over last, at the start; None: as the method has it
+    scale_spread: float | None = _later(None)  # first weight over last, at the start; None: as the method has it
     beta_start: float = 2.0
     beta_end: float = 1000.0
     margin_per_bit: float = 0.5  # C = -q/2
@@ -40,7 +46,7 @@ class DeepSettings:
     balance_weight: float = 1.0  # of DSRH's bit-balance term
     sampled_triplets: int = 0  # 0: all of them, exactly
     shift: int = 0  # augmentation: a random shift of up to so many pixels
-    shift_by: str = "batch"  # one for the whole batch, or "image": one for each image
+    shift_by: str = _later("batch")  # one for the whole batch, or "image": one for each image
     flip: bool = False  # augmentation: each image left-right with probability 1/2
     validation_share: float = 0.0  # of the training images, kept back to choose the best weights of the run by
 
