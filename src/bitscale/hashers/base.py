@@ -169,7 +169,11 @@ def some_rows(images: Any, start: int, stop: int) -> Any:
 
 def digest(hasher: Hasher) -> str:
     """Identifies a fitted hasher: its method, settings and everything learned."""
-    identity: list[Any] = [hasher.name, hasher.n_bits, hasher.features, asdict(hasher.settings)]
+    settings = asdict(hasher.settings)
+    for field in fields(hasher.settings):
+        if field.metadata.get("later") and settings[field.name] == field.default:
+            del settings[field.name]  # models saved before there was this setting keep their fingerprint
+    identity: list[Any] = [hasher.name, hasher.n_bits, hasher.features, settings]
     identity += [hasher.details] if hasher.details else []
     found = hashlib.sha256(json.dumps(identity, sort_keys=True).encode())
     for name, array in sorted(hasher.arrays.items()):
