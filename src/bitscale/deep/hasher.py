@@ -8,20 +8,18 @@ layer itself: codes, relaxed values and model files are all in that order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.codes import Embeddings, Relaxed
 from bitscale.data.images import as_images, read
 from bitscale.data.splits import Labelled, Labels
 from bitscale.deep.details import check_details, describe
-from bitscale.deep.methods import METHODS, Method, layers_of
-from bitscale.deep.pixels import check_pixels
-from bitscale.deep.plan import Layer, array_shapes
+from bitscale.deep.layers import Layer, array_shapes
+from bitscale.deep.methods import Method, layers_of
+from bitscale.deep.pixels import at_a_time, check_pixels, to_squares
 from bitscale.deep.settings import DeepSettings
 from bitscale.errors import InputError
 from bitscale.hashers import base
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
     from bitscale.deep.train import Progress, Task
 
 ENCODE_BATCH = 256
+FEW = 100
 
 
 class DeepHasher(Hasher):
@@ -47,6 +46,12 @@ class DeepHasher(Hasher):
         super().__init__(n_bits, features=features, seed=seed, settings=settings)
         if self.seed < 0:
             raise InputError(f"seed must not be negative. Got {seed}.")
+        if self.settings.fine_tuned and features != "pixels":
+            network = self.settings.network
+            raise InputError(
+                f'network="{network}" is fine-tuned on the images themselves, so features must be "pixels". Got '
+                f'{features!r}; to keep the network as it is, give features="{network}@224" and another network.'
+            )
         self.history: list[dict[str, Any]] = []
         self._details: dict[str, Any] = {}
         self._network: HashNetwork | None = None
@@ -68,7 +73,7 @@ class DeepHasher(Hasher):
             raise InputError("resume goes on from the checkpoint of a run. Give its folder as run=.")
         task = self._task(train)
         details = dict(task.identity["data"])
-        network = self._start(task)
+        network = self._start(task, pretrained=not resume)
         training = Training(task, network, pick_device(device), None if run is None else Path(run))
         if resume:
             training.load()
@@ -90,11 +95,11 @@ class DeepHasher(Hasher):
         rows, held_out = hold_out(labels, self.settings.validation_share, self.seed)
         identity = {
             "method": self.name, "n_bits": self.n_bits, "features": self.features, "seed": self.seed,
-            "settings": asdict(self.settings), "data": describe(source, labels),
+            "settings": base.settings_identity(self.settings), "data": describe(source, labels),
         }  # fmt: skip
         return Task(self.method, self.settings, self.seed, source, labels, rows, held_out, identity)
 
-    def _start(self, task: Task) -> HashNetwork:
+    def _start(self, task: Task, pretrained: bool) -> HashNetwork:
         import torch
 
         from bitscale.deep.network import HashNetwork
@@ -104,7 +109,14 @@ class DeepHasher(Hasher):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             network = HashNetwork(layers, task.source.shape, self.method.scale)
-        network.input_mean, network.input_spread = statistics(task.source, task.rows, self.seed)
+        fine_tuned = self.settings.fine_tuned
+        few = task.rows[:FEW] if fine_tuned else task.rows  # that they differ is seen in a few
+        network.input_mean, network.input_spread = statistics(task.source, few, self.seed)
+        if fine_tuned and pretrained:  # a checkpoint brings its own weights and normalisation
+            from bitscale.deep.pretrained import start_from
+
+            start_from(self.settings.network, network)
+        network.still = fine_tuned and self.settings.freeze_statistics
         return network
 
     def _finish(self, network: HashNetwork, task: Task, details: dict[str, Any]) -> None:
@@ -195,7 +207,7 @@ class DeepHasher(Hasher):
         from bitscale.deep.source import ImageSource, VectorSource
 
         if self.features == "pixels":
-            return ImageSource(images)
+            return ImageSource(images, self.settings.side, self.settings.fine_tuned)
         return VectorSource(self._extract(images))
 
     def _labels(self, train: Labelled, source: Source) -> Labels:
@@ -213,9 +225,10 @@ class DeepHasher(Hasher):
     def _batches(self, images: Any, shape: tuple[int, ...]) -> Iterator[NDArray[Any]]:
         """uint8 (m, H, W, C), or float32 (m, d)."""
         if len(shape) == 3:
-            lazy = as_images(images)
-            for start in range(0, len(lazy), ENCODE_BATCH):
-                yield check_pixels(read(lazy, np.arange(start, min(start + ENCODE_BATCH, len(lazy)))), shape)
+            lazy, step = as_images(images), at_a_time(shape, ENCODE_BATCH)
+            for start in range(0, len(lazy), step):
+                some = read(lazy, np.arange(start, min(start + step, len(lazy))))
+                yield check_pixels(to_squares(some, shape) if self.settings.side else some, shape)
             return
         vectors = self._extract(images)
         if vectors.shape[1:] != shape:
@@ -227,63 +240,3 @@ class DeepHasher(Hasher):
 def _learned(network: HashNetwork) -> dict[str, Any]:
     """The float tensors of a network; batch norm's counter of batches is not one and says nothing here."""
     return {name: tensor for name, tensor in network.state_dict().items() if tensor.is_floating_point()}
-
-
-class DRSCH(DeepHasher):
-    """Deep Regularized Similarity Comparison Hashing: eq-12, every bit weighs 1."""
-
-    name = "drsch"
-    method = METHODS["drsch"]
-
-
-class DSCH(DeepHasher):
-    """DRSCH without the Laplacian term."""
-
-    name = "dsch"
-    method = METHODS["dsch"]
-
-
-class BSDRSCH(DeepHasher):
-    """Bit-scalable DRSCH: the weights of the bits are learned with the codes."""
-
-    name = "bs-drsch"
-    method = METHODS["bs-drsch"]
-
-
-class BSDSCH(DeepHasher):
-    """Bit-scalable DSCH."""
-
-    name = "bs-dsch"
-    method = METHODS["bs-dsch"]
-
-
-class DSRH(DeepHasher):
-    """Deep Semantic Ranking Hashing: triplets count by relevance gain, bits are kept balanced."""
-
-    name = "dsrh"
-    method = METHODS["dsrh"]
-
-
-class Nested(DeepHasher):
-    """Ours: every prefix of the code is trained as a code, weights never increase."""
-
-    name = "nested"
-    method = METHODS["nested"]
-
-
-class Euclidean(DeepHasher):
-    """Without the tanh-like layer: `encode` returns Embeddings, which rank by squared distance."""
-
-    name = "euclidean"
-    method = METHODS["euclidean"]
-    binary = False
-
-    def encode(self, images: Any) -> Embeddings:  # type: ignore[override]  # the one declared difference
-        """float32 (n, q)."""
-        blocks = [np.zeros((0, self.n_bits), np.float32), *self._values(images)]
-        return Embeddings(np.concatenate(blocks), model=self.fingerprint)
-
-    def relax(self, images: Any) -> Relaxed:
-        """There is nothing to relax."""
-        _ = self.arrays
-        raise InputError("euclidean has no bits to relax: encode gives real values already.")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from bitscale.deep.backbones import BACKBONES, LEAST_SIZE, SIZE
 from bitscale.deep.plan import NETWORKS
 from bitscale.errors import InputError
+from bitscale.hashers.base import later
 
 _CHOICES = {
     "network": NETWORKS,
@@ -20,7 +22,8 @@ _CHOICES = {
 class DeepSettings:
     """Settings of the one trainer. The paper's own: optimizer="sgd", sampled_triplets=200_000."""
 
-    network: str = "paper-net"  # or paper-net+recipe, small-net; on vectors, their fully connected layers
+    network: str = "paper-net"  # or paper-net+recipe, small-net; on vectors, their fully connected layers; or a
+    # pretrained network to fine-tune: mobilenetv2, efficientnet-lite0
     dropout: float = 0.0
     iterations: int = 2_000
     classes_per_batch: int = 10
@@ -40,6 +43,9 @@ class DeepSettings:
     shift: int = 0  # augmentation: one random shift a batch of up to so many pixels
     flip: bool = False  # augmentation: each image left-right with probability 1/2
     validation_share: float = 0.0  # of the training images, kept back to choose the best weights of the run by
+    input_size: int = later(0)  # images are brought to such a square, their middle; 0: as they are, backbones 224
+    backbone_rate: float = later(0.1)  # the learning rate of a pretrained network, in multiples of the head's
+    freeze_statistics: bool = later(True)  # whether its batch norms keep the means and variances they came with
 
     def __post_init__(self) -> None:
         for name, known in _CHOICES.items():
@@ -50,7 +56,7 @@ class DeepSettings:
                 raise InputError(f"{name} must be at least 1. Got {getattr(self, name)}.")
         not_negative = (
             "weight_decay", "scale_rate", "margin_per_bit", "laplacian_weight", "balance_weight",
-            "sampled_triplets", "shift",
+            "sampled_triplets", "shift", "input_size", "backbone_rate",
         )  # fmt: skip
         for name in not_negative:
             if not (getattr(self, name) >= 0 and math.isfinite(getattr(self, name))):
@@ -61,6 +67,19 @@ class DeepSettings:
             )
         if self.learning_rate is not None and not 0 < self.learning_rate < math.inf:
             raise InputError(f"learning_rate must be above 0. Got {self.learning_rate}.")
+
+        if self.network in BACKBONES and 0 < self.input_size < LEAST_SIZE:
+            raise InputError(f"{self.network} takes input_size from {LEAST_SIZE} pixels on. Got {self.input_size}.")
+
+    @property
+    def fine_tuned(self) -> bool:
+        """Whether the network starts from pretrained weights."""
+        return self.network in BACKBONES
+
+    @property
+    def side(self) -> int:
+        """Of the squares that images are brought to; 0 where they are taken as they are."""
+        return self.input_size or (SIZE if self.fine_tuned else 0)
 
     def beta(self, step: int) -> float:
         """Geometric from beta_start at the first step to beta_end at the last."""

@@ -207,7 +207,10 @@ def objective_of(method: Method, settings: DeepSettings) -> Objective:
 
 def make_optimizer(network: HashNetwork, settings: DeepSettings) -> torch.optim.Optimizer:
     """Adam or SGD; bit weights in a group of their own, neither decayed nor bound to the network's rate."""
-    groups: list[dict[str, Any]] = [{"params": list(network.phi.parameters()), "multiple": 1.0}]
+    backbone, head = network.phi[: network.n_pretrained], network.phi[network.n_pretrained :]
+    groups: list[dict[str, Any]] = [{"params": list(head.parameters()), "multiple": 1.0}]
+    if network.n_pretrained:
+        groups.append({"params": list(backbone.parameters()), "multiple": settings.backbone_rate})
     if network.kind != "none":
         groups.append({"params": [network.w], "multiple": settings.scale_rate, "weight_decay": 0.0})
     if settings.optimizer == "sgd":

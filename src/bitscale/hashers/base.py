@@ -10,7 +10,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_type_hints
@@ -125,13 +125,24 @@ class Hasher(ABC):
         return np.ascontiguousarray(x, np.float32)
 
 
+def later(default: Any) -> Any:
+    """A setting that came after models had been written: at its default it is no part of a model's identity."""
+    return field(default=default, metadata={"later": True})
+
+
+def settings_identity(settings: Any) -> dict[str, Any]:
+    """The settings that tell models apart, by name; a file written before a setting was there stays the same."""
+    new = {f.name for f in fields(settings) if f.metadata.get("later") and getattr(settings, f.name) == f.default}
+    return {name: value for name, value in asdict(settings).items() if name not in new}
+
+
 def make_settings(kind: type[Hasher], given: Mapping[str, Any]) -> Any:
     """`kind.Settings` from keyword arguments, or say which settings there are."""
     hints = get_type_hints(kind.Settings)
-    known = {field.name: field.default for field in fields(kind.Settings)}
+    known = {each.name: each.default for each in fields(kind.Settings)}
     for name, value in given.items():
         if name not in known:
-            there = ", ".join(f"{field}={default!r}" for field, default in known.items()) or "none"
+            there = ", ".join(f"{said}={default!r}" for said, default in known.items()) or "none"
             raise InputError(f"{kind.name} has no setting {name!r}. Its settings: {there}.")
         wanted = hints[name]
         if wanted is float and isinstance(value, int) and not isinstance(value, bool):
@@ -150,7 +161,7 @@ def some_rows(images: Any, start: int, stop: int) -> Any:
 
 def digest(hasher: Hasher) -> str:
     """Identifies a fitted hasher: its method, settings and everything learned."""
-    identity: list[Any] = [hasher.name, hasher.n_bits, hasher.features, asdict(hasher.settings)]
+    identity: list[Any] = [hasher.name, hasher.n_bits, hasher.features, settings_identity(hasher.settings)]
     identity += [hasher.details] if hasher.details else []
     found = hashlib.sha256(json.dumps(identity, sort_keys=True).encode())
     for name, array in sorted(hasher.arrays.items()):
