@@ -71,6 +71,7 @@ def about_model(hasher: Hasher) -> dict[str, Any]:
         "features": hasher.features,
     }
     facts |= {"model": hasher.fingerprint, "seed": hasher.seed, "settings": asdict(hasher.settings), **hasher.details}
+    facts |= hasher.notes
     layers = getattr(hasher, "layers", ())
     if layers:
         facts["layers"] = [f"{layer.kind:14} {layer.shape!s:16} {layer.parameters:>9,}" for layer in layers]

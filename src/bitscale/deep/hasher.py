@@ -18,10 +18,12 @@ from bitscale.data.images import as_images, read
 from bitscale.data.splits import Labelled, Labels
 from bitscale.deep.details import check_details, describe
 from bitscale.deep.layers import Layer, array_shapes
+from bitscale.deep.memory import check_memory, free_bytes
 from bitscale.deep.methods import Method, layers_of
 from bitscale.deep.pixels import at_a_time, check_pixels, to_squares
 from bitscale.deep.settings import DeepSettings
 from bitscale.errors import InputError
+from bitscale.features.cnn import BACKBONES
 from bitscale.hashers import base
 from bitscale.hashers.base import Arrays, Float32, Hasher
 
@@ -73,8 +75,9 @@ class DeepHasher(Hasher):
             raise InputError("resume goes on from the checkpoint of a run. Give its folder as run=.")
         task = self._task(train)
         details = dict(task.identity["data"])
-        network = self._start(task, pretrained=not resume)
-        training = Training(task, network, pick_device(device), None if run is None else Path(run))
+        place = pick_device(device)
+        network = self._start(task, pretrained=not resume, free=free_bytes(place))
+        training = Training(task, network, place, None if run is None else Path(run))
         if resume:
             training.load()
         training.run(progress)
@@ -99,13 +102,15 @@ class DeepHasher(Hasher):
         }  # fmt: skip
         return Task(self.method, self.settings, self.seed, source, labels, rows, held_out, identity)
 
-    def _start(self, task: Task, pretrained: bool) -> HashNetwork:
+    def _start(self, task: Task, pretrained: bool, free: int | None) -> HashNetwork:
         import torch
 
         from bitscale.deep.network import HashNetwork
         from bitscale.deep.source import statistics
 
         layers = layers_of(self.method, self.settings, task.source.shape, self.n_bits)
+        batch = self.settings.classes_per_batch * self.settings.images_per_class
+        check_memory(layers, task.source.shape, min(batch, len(task.rows)), free)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             network = HashNetwork(layers, task.source.shape, self.method.scale)
@@ -158,6 +163,19 @@ class DeepHasher(Hasher):
     def details(self) -> dict[str, Any]:
         """Input shape and what the training data was."""
         return self._details
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """Whose pretrained network is in it, and what was done with it."""
+        kind = self.settings.network if self.settings.fine_tuned else self.features.partition("@")[0]
+        if kind not in BACKBONES:
+            return {}
+        whose = f"{kind}, pretrained on ImageNet (licence of the weights: {BACKBONES[kind].licence})"
+        if not self.settings.fine_tuned:
+            return {"backbone": f"{whose}; frozen, used as features ({self.features})"}
+        kept = "kept" if self.settings.freeze_statistics else "learned anew"
+        how = f"at {self.settings.side} pixels, {self.settings.backbone_rate:g} of the head's learning rate"
+        return {"backbone": f"{whose}; fine-tuned {how}, statistics of its batch norms {kept}"}
 
     @property
     def scale(self) -> NDArray[np.float64]:

@@ -62,6 +62,11 @@ class Hasher(ABC):
         return {}
 
     @property
+    def notes(self) -> dict[str, str]:
+        """What a model card and `bitscale info` say besides, by title."""
+        return {}
+
+    @property
     def bit_weights(self) -> NDArray[np.float64] | None:
         """How much each bit counts, (q,) not increasing; None where all weigh 1."""
         return None

@@ -23,6 +23,7 @@ def model_card(hasher: Hasher, split: Split) -> str:
             "| | |",
             "|---|---|",
             f"| method | {hasher.name} on {hasher.features} |",
+            *(f"| {title} | {text} |" for title, text in hasher.notes.items()),
             f"| code length | {hasher.n_bits} bits; any shorter code is its first bits |",
             f"| bit weights | {spread} |",
             f"| trained on | {split.name}, the {len(split.train):,} training images of protocol {split.protocol} |",
