@@ -68,7 +68,8 @@ def evaluate(
     if plot:
         check_plot(plot)
     split = bs.load_dataset(dataset, root, protocol, seed=split_seed, labels=labels)
-    names = [word.strip() for word in metrics.split(",")] if metrics else list(default_metrics(split))
+    asked = saved or new_hasher(method, max(lengths), features, seed, setting or [])
+    names = [word.strip() for word in metrics.split(",")] if metrics else list(default_metrics(split, asked))
     curve = [f"precision@{k}" for k in CURVE if k <= len(split.database)] if plot else []
     how: dict[str, Any] = {"metrics": list(dict.fromkeys([*names, *curve])), "ranking": ranking, "seed": seed}
     reports = []

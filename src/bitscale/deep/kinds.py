@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from bitscale.codes import Embeddings, Relaxed
+from bitscale.codes import Relaxed
 from bitscale.deep.hasher import DeepHasher
 from bitscale.deep.methods import METHODS
+from bitscale.embeddings import Embeddings
 from bitscale.errors import InputError
 
 
