@@ -173,7 +173,7 @@ def test_card_and_info_say_that_it_was_fine_tuned(fitted, tmp_path):
     split = bs.load_dataset("sample")
     card = model_card(fitted, split)
     assert f"{fitted.settings.network}, pretrained on ImageNet" in card
-    assert "fine-tuned at 32 pixels, 0.1 of the head's learning rate" in card
+    assert "fine-tuned at 32 pixels, 0.02 of the head's learning rate" in card
     fitted.save(tmp_path / "m.safetensors")
     facts = json.loads(bitscale("info", tmp_path / "m.safetensors", "--json").stdout)
     assert "fine-tuned" in facts["backbone"]

@@ -13,6 +13,7 @@ import bitscale as bs
 from bitscale.cli.progress import progress_bar
 from bitscale.data.files import FileImages
 from bitscale.data.folder import list_images
+from bitscale.embeddings import Embeddings
 from bitscale.errors import DataError, FileError, InputError
 from bitscale.evaluation.encoding import with_stopwatch
 from bitscale.files import write_whole
@@ -32,21 +33,25 @@ def encode(
 
     OUT ending in .npy holds packed codes, uint8 (n, bytes), bit 0 the high bit of byte 0: read it with numpy.load and
     Codes.from_packed. OUT ending in .bsi is an index to open with ExactIndex.open, item i having id i. Beside either,
-    OUT.json says n_bits, bit_weights, model and the name of every item.
+    OUT.json says n_bits, bit_weights, model and the name of every item. A method that gives real values (euclidean)
+    writes float32 (n, q) to a .npy.
     """
     if out.suffix not in (".npy", ".bsi"):
         raise InputError(f"OUT must end in .npy (packed codes) or .bsi (an index). Got {out.name}.")
     if not out.absolute().parent.is_dir():
         raise FileError(f"{out} cannot be written: its folder does not exist.")
     hasher = bs.load_hasher(model)
+    if not hasher.binary and out.suffix != ".npy":
+        raise InputError(f"{hasher.name} gives real values, which no index holds. Let OUT end in .npy.")
     images, names = read_inputs(inputs)
     with progress_bar(as_json) as show:
         codes = with_stopwatch(hasher, "encode", show)[0].encode(images)
+    what = "embeddings" if not hasher.binary else "codes" if out.suffix == ".npy" else "index"
     about = {
-        "kind": "codes" if out.suffix == ".npy" else "index",
+        "kind": what,
         "items": len(codes),
-        "n_bits": codes.n_bits,
-        "bit_weights": codes.bit_weights.tolist(),
+        "n_bits": hasher.n_bits,
+        "bit_weights": codes.bit_weights.tolist() if hasher.binary else None,
         "model": codes.model,
         "method": hasher.name,
         "features": hasher.features,
@@ -56,7 +61,8 @@ def encode(
     if as_json:
         typer.echo(json.dumps({"out": str(out), **about}))
     else:
-        typer.echo(f"{len(codes):,} codes of {codes.n_bits} bits in {out}; names and weights in {sidecar(out).name}.")
+        said = f"codes of {hasher.n_bits} bits" if hasher.binary else f"vectors of {hasher.n_bits} values"
+        typer.echo(f"{len(codes):,} {said} in {out}; names and weights in {sidecar(out).name}.")
 
 
 def read_inputs(inputs: list[Path]) -> tuple[Any, list[str] | None]:
@@ -65,8 +71,8 @@ def read_inputs(inputs: list[Path]) -> tuple[Any, list[str] | None]:
         if len(inputs) > 1:
             raise InputError("a .npy stands alone. Encode it and the other inputs in two calls.")
         try:
-            return np.load(inputs[0], mmap_mode="r", allow_pickle=False), None
-        except (OSError, ValueError, EOFError) as error:
+            return np.atleast_1d(np.load(inputs[0], mmap_mode="r", allow_pickle=False)), None
+        except (OSError, ValueError, EOFError, SyntaxError) as error:
             raise DataError(f"{inputs[0]} cannot be read as an array ({error}).") from error
     names: list[str] = []
     for path in inputs:
@@ -76,12 +82,13 @@ def read_inputs(inputs: list[Path]) -> tuple[Any, list[str] | None]:
     return FileImages(Path(), names), names
 
 
-def write(out: Path, codes: bs.Codes, about: dict[str, Any]) -> None:
+def write(out: Path, codes: bs.Codes | Embeddings, about: dict[str, Any]) -> None:
     """The codes or the index, then what describes them."""
     try:
         if out.suffix == ".npy":
-            write_whole(out, lambda file: np.save(file, codes.packed, allow_pickle=False))
-        else:
+            rows = codes.values if isinstance(codes, Embeddings) else codes.packed
+            write_whole(out, lambda file: np.save(file, rows, allow_pickle=False))
+        elif not isinstance(codes, Embeddings):
             bs.ExactIndex(codes).save(out)
         write_whole(sidecar(out), lambda file: file.write(json.dumps(about, indent=1).encode() + b"\n"))
     except OSError as error:

@@ -286,6 +286,8 @@ def as_images(images: Images | Sequence[Pixels] | Pixels) -> Images:
     """`images` itself where it is lazy already; an array or a sequence of uint8 images wrapped to be so."""
     if isinstance(images, np.ndarray):
         return ArrayImages(images)
+    if getattr(images, "are_vectors", False):
+        raise InputError('these are vectors, not images. Use features="none" (--features none) for them.')
     if hasattr(images, "take") and hasattr(images, "fingerprint"):
         return images
     if isinstance(images, Sequence):

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from bitscale.data.images import as_images, read
 from bitscale.data.splits import Labelled, Labels
+from bitscale.data.vectors import Vectors
 from bitscale.deep.details import check_details, describe
 from bitscale.deep.layers import Layer, array_shapes
 from bitscale.deep.memory import check_memory, free_bytes
@@ -226,6 +227,8 @@ class DeepHasher(Hasher):
 
         if self.features == "pixels":
             return ImageSource(images, self.settings.side, self.settings.fine_tuned)
+        if self.features == "none" and isinstance(images, Vectors):
+            return VectorSource(images.check())  # mapped, and left so
         return VectorSource(self._extract(images))
 
     def _labels(self, train: Labelled, source: Source) -> Labels:

@@ -44,7 +44,7 @@ class DeepSettings:
     flip: bool = False  # augmentation: each image left-right with probability 1/2
     validation_share: float = 0.0  # of the training images, kept back to choose the best weights of the run by
     input_size: int = later(0)  # images are brought to such a square, their middle; 0: as they are, backbones 224
-    backbone_rate: float = later(0.1)  # the learning rate of a pretrained network, in multiples of the head's
+    backbone_rate: float = later(0.02)  # the learning rate of a pretrained network, in multiples of the head's
     freeze_statistics: bool = later(True)  # whether its batch norms keep the means and variances they came with
 
     def __post_init__(self) -> None:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from bitscale.data.images import as_images, read
 from bitscale.data.splits import Images, Int
+from bitscale.data.vectors import Vectors
 from bitscale.deep.pixels import check_pixels, to_squares
 from bitscale.errors import InputError
 
@@ -45,7 +46,7 @@ class ImageSource:
 class VectorSource:
     """Vectors (n, d) in the place of images: features, or the user's own embeddings."""
 
-    def __init__(self, vectors: np.ndarray[Any, np.dtype[np.float32]]) -> None:
+    def __init__(self, vectors: NDArray[np.float32] | Vectors) -> None:
         self.vectors = vectors
         self.shape: tuple[int, ...] = (vectors.shape[1],)
 

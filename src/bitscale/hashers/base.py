@@ -38,6 +38,7 @@ class Hasher(ABC):
 
     name: ClassVar[str]
     Settings: ClassVar[type[Any]]
+    supervised: ClassVar[bool] = True  # False: labels are not looked at
     binary: ClassVar[bool] = True  # False: `encode` returns Embeddings, real values without a sign
 
     def __init__(self, n_bits: int, *, features: str = "pixels", seed: int = 0, settings: Any = None) -> None:

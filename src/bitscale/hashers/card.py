@@ -33,7 +33,9 @@ def model_card(hasher: Hasher, split: Split) -> str:
             f"| written by | bitscale {__version__}, numpy {np.__version__} |",
             *(f"| {name} | {value} |" for name, value in settings.items()),
             "",
-            "The query images of the dataset were not used for training or for choosing settings.",
+            "The queries of the dataset were not used for training or for choosing settings."
+            if split.protocol != "unlabelled"
+            else "All items of the dataset were used for training, without labels.",
             "",
             "```python",
             "import bitscale as bs",
