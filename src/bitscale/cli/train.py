@@ -16,7 +16,7 @@ from bitscale.cli.evaluate import new_hasher
 from bitscale.cli.plot import plot_history
 from bitscale.data import LeftOut, dataset_names, read_array
 from bitscale.data.folder import has_folders, unlabelled_folder
-from bitscale.errors import FileError, InputError
+from bitscale.errors import BitscaleError, FileError, InputError
 from bitscale.hashers import Hasher
 from bitscale.hashers.card import model_card
 
@@ -58,7 +58,8 @@ def train(
 
     To fine-tune a pretrained network: --set network=mobilenetv2 --set input_size=96.
 
-    On several processes: torchrun --nproc-per-node 2 -m bitscale train DATASET ... (gloo; triplets across processes).
+    On several processes: torchrun --nproc-per-node 2 -m bitscale train DATASET ... (gloo). Triplets are
+    formed across processes; batch norm sees each process's part of a batch.
 
     Own embeddings: bitscale train vectors.npy nested --labels labels.npy --features none --out own.safetensors
 
@@ -125,4 +126,8 @@ def fit(hasher: Hasher, split: bs.Split, run: Path | None, resume: bool, device:
             speed = f"{now.images_per_second:.0f} images/s"
             bar.update(task, total=now.steps, completed=now.step, description=f"{told}  {speed}")
 
-        hasher.fit(split.train, run=run, resume=resume, progress=show, device=device)
+        try:
+            hasher.fit(split.train, run=run, resume=resume, progress=show, device=device)
+        except KeyboardInterrupt:
+            kept = f"Go on with --run {run} --resume." if run else "Nothing was kept; with --run it can be resumed."
+            raise BitscaleError(f"stopped before the end. {kept}") from None

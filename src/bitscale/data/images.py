@@ -29,7 +29,8 @@ class ArrayImages:
         if pixels.dtype != np.uint8 or pixels.ndim not in (3, 4):
             raise InputError(
                 "images must be a uint8 array of shape (n, H, W) or (n, H, W, C). "
-                f"Got {pixels.dtype} of shape {pixels.shape}."
+                f"Got {pixels.dtype} of shape {pixels.shape}; values from 0 to 1 become pixels by "
+                "(255 * values).round().astype(np.uint8), once NaN is repaired."
             )
         view = pixels[..., None] if pixels.ndim == 3 else pixels.transpose(0, 2, 3, 1) if planar else pixels
         if view.shape[3] not in (1, 3):

@@ -9,7 +9,7 @@ from bitscale.errors import InputError
 from bitscale.features.stages import EFFICIENTNET_LITE0, FIRST, LAST, MOBILENETV2, Stages
 
 SIZE = 224  # of the square pictures they were trained on
-LEAST_SIZE = 32
+LEAST_SIZE, MOST_SIZE = 32, 2048
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ def backbone(name: str, input_shape: tuple[int, ...]) -> list[Layer]:
             f'network as it is, give features="{name}@{SIZE}" instead.'
         )
     channels, height, width = input_shape
-    if channels != 3 or height != width or not LEAST_SIZE <= height <= 2048:
+    if channels != 3 or height != width or not LEAST_SIZE <= height <= MOST_SIZE:
         raise InputError(
-            f"{name} takes colour squares of {LEAST_SIZE} to 2048 pixels: set input_size. Got input of {input_shape}."
+            f"{name} takes colour squares of {LEAST_SIZE} to {MOST_SIZE} pixels: set input_size. Got {input_shape}."
         )
     kind = BACKBONES[name]
     layers = _conv(kind, input_shape, FIRST, 3, 2)

@@ -142,6 +142,9 @@ class DeepHasher(Hasher):
     def adopt(self, arrays: Arrays, details: Mapping[str, Any] | None = None) -> Self:
         """Take the arrays of a trained network, checked against the layers that settings and input call for."""
         shape = check_details(details)
+        side = self.settings.side
+        if side and shape[1:] != (side, side) and len(shape) == 3:
+            raise InputError(f"this network takes squares of {side} pixels. Got an input_shape of {shape}.")
         layers = layers_of(self.method, self.settings, shape, self.n_bits)
         expected = array_shapes(layers, shape) | {"spread": (self.n_bits,)}
         if arrays.keys() != expected.keys():
@@ -153,6 +156,8 @@ class DeepHasher(Hasher):
                     f"{name} of {self.name} must be finite float32 of shape {wanted}. "
                     f"Got {array.dtype} of shape {array.shape}."
                 )
+            if name.endswith(("running_var", "spread")) and (array < 0).any():
+                raise InputError(f"{name} of {self.name} is a spread and must not be negative. Train or save it again.")
         self._arrays, self._details = dict(arrays), dict(details or {})
         self._network = self._runtime = None
         if (np.diff(self.scale**2) > 0).any():
@@ -246,10 +251,11 @@ class DeepHasher(Hasher):
     def _batches(self, images: Any, shape: tuple[int, ...]) -> Iterator[NDArray[Any]]:
         """uint8 (m, H, W, C), or float32 (m, d)."""
         if len(shape) == 3:
-            lazy, step = as_images(images), at_a_time(shape, ENCODE_BATCH)
+            lazy, step, settings = as_images(images), at_a_time(shape, ENCODE_BATCH), self.settings
             for start in range(0, len(lazy), step):
                 some = read(lazy, np.arange(start, min(start + step, len(lazy))))
-                yield check_pixels(to_squares(some, shape) if self.settings.side else some, shape)
+                side = settings.side
+                yield check_pixels(to_squares(some, side, settings.fine_tuned) if side else some, shape)
             return
         vectors = self._extract(images)
         if vectors.shape[1:] != shape:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from bitscale.codes import Relaxed
 from bitscale.deep.hasher import DeepHasher
 from bitscale.deep.methods import METHODS
+from bitscale.deep.settings import DeepSettings
 from bitscale.embeddings import Embeddings
 from bitscale.errors import InputError
 
@@ -41,11 +43,19 @@ class BSDSCH(DeepHasher):
     method = METHODS["bs-dsch"]
 
 
+@dataclass(frozen=True)
+class DSRHSettings(DeepSettings):
+    """As for the other methods, with the weight term of DSRH's objective: weight_decay / 2 times |W|^2."""
+
+    weight_decay: float = 5e-4
+
+
 class DSRH(DeepHasher):
-    """Deep Semantic Ranking Hashing: triplets count by relevance gain, bits are kept balanced."""
+    """Deep Semantic Ranking Hashing: triplets count by relevance gain, bits are kept balanced, weights small."""
 
     name = "dsrh"
     method = METHODS["dsrh"]
+    Settings = DSRHSettings
 
 
 class Nested(DeepHasher):

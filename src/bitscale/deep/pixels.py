@@ -22,11 +22,10 @@ def check_pixels(pixels: Pixels | list[Pixels], shape: tuple[int, ...]) -> Pixel
     return np.ascontiguousarray(pixels)
 
 
-def to_squares(pixels: Pixels | list[Pixels], shape: tuple[int, ...]) -> Pixels | list[Pixels]:
-    """Every image's middle square at the size of `shape` (C, H, H); grey ones in colour where it is colour."""
-    channels, side, _ = shape
+def to_squares(pixels: Pixels | list[Pixels], side: int, colour: bool) -> list[Pixels]:
+    """Every image's middle square, brought to `side` pixels; grey goes into all three colours where asked for."""
     squares = [middle_square(image, side) for image in pixels]
-    return [image.repeat(3, axis=2) if image.shape[2] < channels else image for image in squares]
+    return [image.repeat(3, axis=2) if colour and image.shape[2] == 1 else image for image in squares]
 
 
 def at_a_time(shape: tuple[int, ...], most: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from bitscale.deep.backbones import BACKBONES, LEAST_SIZE, SIZE
+from bitscale.deep.backbones import BACKBONES, LEAST_SIZE, MOST_SIZE, SIZE
 from bitscale.deep.plan import NETWORKS
 from bitscale.errors import InputError
 from bitscale.hashers.base import later
@@ -68,8 +68,9 @@ class DeepSettings:
         if self.learning_rate is not None and not 0 < self.learning_rate < math.inf:
             raise InputError(f"learning_rate must be above 0. Got {self.learning_rate}.")
 
-        if self.network in BACKBONES and 0 < self.input_size < LEAST_SIZE:
-            raise InputError(f"{self.network} takes input_size from {LEAST_SIZE} pixels on. Got {self.input_size}.")
+        if self.input_size and not (LEAST_SIZE if self.fine_tuned else 1) <= self.input_size <= MOST_SIZE:
+            least = LEAST_SIZE if self.fine_tuned else 1
+            raise InputError(f"{self.network} takes an input_size of {least} to {MOST_SIZE}. Got {self.input_size}.")
 
     @property
     def fine_tuned(self) -> bool:

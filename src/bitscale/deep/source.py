@@ -25,7 +25,7 @@ class ImageSource:
 
     def __init__(self, images: Any, side: int = 0, colour: bool = False) -> None:
         self.images: Images = as_images(images)
-        self.side = side
+        self.side, self.colour = side, colour
         height, width, channels = self.images[0].shape if len(self.images) else (1, 1, 1)
         self.shape: tuple[int, ...] = (3 if colour else channels, side or height, side or width)
 
@@ -35,7 +35,7 @@ class ImageSource:
     def batch(self, rows: Int) -> Tensor:
         """float32 (m, C, H, W), values 0 to 255."""
         found = read(self.images, rows)
-        pixels = check_pixels(to_squares(found, self.shape) if self.side else found, self.shape)
+        pixels = check_pixels(to_squares(found, self.side, self.colour) if self.side else found, self.shape)
         return torch.from_numpy(pixels).permute(0, 3, 1, 2).to(torch.float32)
 
     def fingerprint(self) -> str:
