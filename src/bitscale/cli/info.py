@@ -56,7 +56,7 @@ def about_file(path: Path) -> dict[str, Any]:
     """What a model or an index holds."""
     if not path.exists():
         raise FileError(f"there is nothing at {path}.")
-    if path.suffix == ".safetensors":
+    if path.suffix in (".safetensors", ".onnx"):
         return about_model(bs.load_hasher(path))
     with bs.ExactIndex.open(path) as index:
         return {"kind": "index", "items": len(index), "n_bits": index.n_bits, "model": index.model, **index.describe()}

@@ -129,5 +129,6 @@ def fit(hasher: Hasher, split: bs.Split, run: Path | None, resume: bool, device:
         try:
             hasher.fit(split.train, run=run, resume=resume, progress=show, device=device)
         except KeyboardInterrupt:
-            kept = f"Go on with --run {run} --resume." if run else "Nothing was kept; with --run it can be resumed."
+            there = run is not None and any(run.glob("checkpoint.*"))
+            kept = f"Go on with --run {run} --resume." if there else "Nothing was kept; with --run it can be resumed."
             raise BitscaleError(f"stopped before the end. {kept}") from None

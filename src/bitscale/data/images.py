@@ -283,14 +283,19 @@ def batches(images: Images, size: int) -> Iterator[Pixels | list[Pixels]]:
         yield read(images, np.arange(start, min(start + size, len(images))))
 
 
+def is_lazy(images: object) -> bool:
+    """Whether these are images read when asked for; their fingerprint is not computed to find out."""
+    return hasattr(type(images), "take") and hasattr(type(images), "fingerprint")
+
+
 def as_images(images: Images | Sequence[Pixels] | Pixels) -> Images:
     """`images` itself where it is lazy already; an array or a sequence of uint8 images wrapped to be so."""
     if isinstance(images, np.ndarray):
         return ArrayImages(images)
     if getattr(images, "are_vectors", False):
         raise InputError('these are vectors, not images. Use features="none" (--features none) for them.')
-    if hasattr(images, "take") and hasattr(images, "fingerprint"):
-        return images
+    if is_lazy(images):
+        return images  # type: ignore[return-value]
     if isinstance(images, Sequence):
         return ListImages(images)
     raise InputError(

@@ -23,7 +23,7 @@ from bitscale.deep.memory import check_memory, free_bytes
 from bitscale.deep.methods import Method, layers_of
 from bitscale.deep.pixels import at_a_time, check_pixels, to_squares
 from bitscale.deep.settings import DeepSettings
-from bitscale.errors import InputError
+from bitscale.errors import InputError, TrainingStopped
 from bitscale.features.cnn import BACKBONES
 from bitscale.hashers import base
 from bitscale.hashers.base import Arrays, Float32, Hasher
@@ -74,10 +74,10 @@ class DeepHasher(Hasher):
 
         if resume and run is None:
             raise InputError("resume goes on from the checkpoint of a run. Give its folder as run=.")
-        task = self._task(train)
-        details = dict(task.identity["data"])
         place = pick_device(device)
-        network = self._start(task, pretrained=not resume, free=free_bytes(place))
+        task = self._task(train, free_bytes(place))
+        details = dict(task.identity["data"])
+        network = self._start(task, pretrained=not resume)
         training = Training(task, network, place, None if run is None else Path(run))
         if resume:
             training.load()
@@ -86,7 +86,7 @@ class DeepHasher(Hasher):
         self._finish(network, task, details)
         return self
 
-    def _task(self, train: Labelled) -> Task:
+    def _task(self, train: Labelled, free: int | None = None) -> Task:
         from bitscale.deep.sampler import hold_out
         from bitscale.deep.train import Task
 
@@ -96,22 +96,23 @@ class DeepHasher(Hasher):
         labels = self._labels(train, source)
         if len(labels) != len(source):
             raise InputError(f"every training image needs its label. Got {len(source)} images, {len(labels)} labels.")
-        rows, held_out = hold_out(labels, self.settings.validation_share, self.seed)
+        settings, shape = self.settings, source.shape
+        layers = layers_of(self.method, settings, shape, self.n_bits)  # all that can be refused is, before work begins
+        check_memory(layers, shape, min(settings.classes_per_batch * settings.images_per_class, len(source)), free)
+        rows, held_out = hold_out(labels, settings.validation_share, self.seed)
         identity = {
             "method": self.name, "n_bits": self.n_bits, "features": self.features, "seed": self.seed,
-            "settings": base.settings_identity(self.settings), "data": describe(source, labels),
+            "settings": base.settings_identity(settings), "data": describe(source, labels),
         }  # fmt: skip
-        return Task(self.method, self.settings, self.seed, source, labels, rows, held_out, identity)
+        return Task(self.method, settings, self.seed, source, labels, rows, held_out, identity)
 
-    def _start(self, task: Task, pretrained: bool, free: int | None) -> HashNetwork:
+    def _start(self, task: Task, pretrained: bool) -> HashNetwork:
         import torch
 
         from bitscale.deep.network import HashNetwork
         from bitscale.deep.source import statistics
 
         layers = layers_of(self.method, self.settings, task.source.shape, self.n_bits)
-        batch = self.settings.classes_per_batch * self.settings.images_per_class
-        check_memory(layers, task.source.shape, min(batch, len(task.rows)), free)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             network = HashNetwork(layers, task.source.shape, self.method.scale)
@@ -136,6 +137,8 @@ class DeepHasher(Hasher):
             network.permute_bits(torch.from_numpy(np.argsort(-network.w.detach().abs().numpy(), kind="stable")))
         values = project(network, task.source, task.rows[: base.SPREAD_ROWS]).astype(np.float64)
         spread = np.maximum(np.sqrt(np.mean(values**2, axis=0)), 1e-12)
+        if not np.isfinite(spread).all():
+            raise TrainingStopped("the trained network gives infinite values. Train with a lower learning_rate.")
         arrays = {name: t.numpy().copy() for name, t in _learned(network).items()}
         self.adopt(arrays | {"spread": spread.astype(np.float32)}, details)
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.codes import MAX_BITS, Codes, Relaxed
+from bitscale.data.images import is_lazy
 from bitscale.data.splits import Labelled, check_seed
 from bitscale.errors import InputError, NotFitted
 
@@ -162,7 +163,7 @@ def some_rows(images: Any, start: int, stop: int) -> Any:
     """Rows [start, stop) of images, lazily where they are lazy."""
     if start == 0 and stop == len(images):
         return images
-    return images.take(np.arange(start, stop)) if hasattr(images, "fingerprint") else images[start:stop]
+    return images.take(np.arange(start, stop)) if is_lazy(images) else images[start:stop]
 
 
 def digest(hasher: Hasher) -> str:
