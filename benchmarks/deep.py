@@ -33,6 +33,8 @@ def main() -> None:
     parser.add_argument("--n-bits", type=int, default=64)
     parser.add_argument("--bits", type=int, nargs="*", default=[64])
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--features", default="pixels")
+    parser.add_argument("--cache", type=Path, help="a folder to keep features in between runs")
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE")
     parser.add_argument("--run", type=Path)
     parser.add_argument("--save", type=Path, help="write the trained model here")
@@ -40,7 +42,9 @@ def main() -> None:
     options = parser.parse_args()
     settings = {name: value_of(text) for name, _, text in (item.partition("=") for item in options.set)}
     split = load_dataset(options.dataset, root=os.environ.get("BITSCALE_DATA"))
-    hasher = make_hasher(options.method, n_bits=options.n_bits, seed=options.seed, **settings)
+    made = {"n_bits": options.n_bits, "features": options.features, "seed": options.seed}
+    hasher = make_hasher(options.method, **made, **settings)
+    hasher.extractor.cache = options.cache
     start = time.perf_counter()
     hasher.fit(split.train, run=options.run, progress=tell)
     seconds = time.perf_counter() - start
@@ -48,7 +52,7 @@ def main() -> None:
         hasher.save(options.save)
     codes = hasher.encode(split.query.images)
     found = {
-        "dataset": options.dataset, "method": options.method, "n_bits": options.n_bits, "seed": options.seed,
+        "dataset": options.dataset, "method": options.method, **made,
         "protocol": split.protocol, "settings": settings, "train_seconds": round(seconds, 1),
         "threads": torch.get_num_threads(),
         "map": {k: {kind: scores(codes, split, k, kind) for kind in ("weighted", "plain")} for k in options.bits},

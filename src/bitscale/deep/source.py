@@ -92,16 +92,17 @@ def statistics(source: Source, rows: Int, seed: int) -> tuple[Tensor, Tensor]:
     return mean.view(shape).float(), spread.view(shape).float()
 
 
-def augment(batch: Tensor, shift: int, flips: NDArray[np.bool_] | None, rng: np.random.Generator) -> Tensor:
-    """One random shift for the whole batch, filled with 0, and left-right flips of the images chosen for it."""
+def augment(batch: Tensor, moves: Int | None = None, flips: NDArray[np.bool_] | None = None) -> Tensor:
+    """Images flipped left-right where chosen, then moved by whole pixels, (m, 2) down and right, filled with 0."""
     if batch.ndim != 4:
         return batch
     if flips is not None:
         chosen = torch.from_numpy(flips)
         batch = torch.where(chosen[:, None, None, None], batch.flip(3), batch)
-    if shift:
-        down, right = (int(n) for n in rng.integers(-shift, shift + 1, 2))
-        height, width = batch.shape[2:]
-        padded = torch.nn.functional.pad(batch, (shift, shift, shift, shift))
-        batch = padded[:, :, shift - down : shift - down + height, shift - right : shift - right + width].contiguous()
+    if moves is not None and moves.any():
+        reach, (height, width) = int(np.abs(moves).max()), batch.shape[2:]
+        padded = torch.nn.functional.pad(batch, (reach,) * 4)
+        windows = padded.unfold(2, height, 1).unfold(3, width, 1)  # (m, C, 2 reach + 1, 2 reach + 1, H, W)
+        down, right = torch.from_numpy(reach - moves).T
+        batch = windows[torch.arange(len(batch)), :, down, right].contiguous()
     return batch

@@ -138,7 +138,8 @@ class Training:
         rows = task.rows[self.sampler.batch(self.step)]
         own = self.ranks.part(len(rows))
         flips = rng.random(len(rows)) < 0.5  # drawn for all, so that any number of processes sees the same batch
-        batch = augment(task.source.batch(rows[own]), settings.shift, flips[own] if settings.flip else None, rng)
+        moves = draw_moves(settings, len(rows), rng)
+        batch = augment(task.source.batch(rows[own]), moves[own], flips[own] if settings.flip else None)
         labels = torch.from_numpy(task.labels[rows]).to(self.device)
         if batch.ndim == 4:  # convolutions and pooling are much faster on it
             batch = batch.contiguous(memory_format=torch.channels_last)
@@ -210,6 +211,14 @@ def objective_of(method: Method, settings: DeepSettings) -> Objective:
         balance_weight=settings.balance_weight if method.balance else 0.0,
         nested=method.nested,
     )
+
+
+def draw_moves(settings: DeepSettings, n: int, rng: np.random.Generator) -> Int:
+    """By how many pixels each of `n` images is shifted, down and right: (n, 2)."""
+    if not settings.shift:
+        return np.zeros((n, 2), np.int64)
+    drawn = rng.integers(-settings.shift, settings.shift + 1, (n if settings.shift_by == "image" else 1, 2))
+    return np.broadcast_to(drawn, (n, 2))
 
 
 def make_optimizer(network: HashNetwork, settings: DeepSettings) -> torch.optim.Optimizer:
