@@ -165,6 +165,9 @@ def test_what_cannot_be_fine_tuned():
         make(name="unsupervised").fit(Labelled(RNG.integers(0, 256, (48, 8, 8), np.uint8), TRAIN.labels, NAMES))
     with pytest.raises(InputError, match="colour squares"):
         plan("mobilenetv2", (1, 64, 64), 8)
+    for network in ("timm:resnet18", "alexnet"):
+        with pytest.raises(InputError, match=f"features='{network}'"):
+            make(network)
     with pytest.raises(InputError, match="backbone_rate"):
         make(backbone_rate=-1.0)
 

@@ -51,6 +51,11 @@ class DeepSettings:
     freeze_statistics: bool = later(True)  # whether its batch norms keep the means and variances they came with
 
     def __post_init__(self) -> None:
+        if self.network == "alexnet" or self.network.startswith("timm:"):
+            raise InputError(
+                f"{self.network} is used as it is, not fine-tuned: give features={self.network!r} and leave network. "
+                f"Fine-tuned are {', '.join(BACKBONES)}."
+            )
         for name, known in _CHOICES.items():
             if getattr(self, name) not in known:
                 raise InputError(f"{name} must be one of {', '.join(known)}. Got {getattr(self, name)!r}.")
