@@ -183,3 +183,16 @@ def test_card_and_info_say_that_it_was_fine_tuned(fitted, tmp_path):
     assert sum(line.startswith("residual") for line in facts["layers"]) >= 9
     frozen = bs.make_hasher("drsch", n_bits=8, features="mobilenetv2@32", iterations=2).fit(TRAIN)
     assert "frozen" in model_card(frozen, split)
+
+
+def test_picture_files_are_brought_to_the_same_squares(fitted, tmp_path):
+    from PIL import Image
+
+    fitted.save(tmp_path / "m.safetensors")
+    (tmp_path / "pictures").mkdir()
+    pixels = [RNG.integers(0, 256, (40 + 7 * i, 90 - 5 * i, 3), np.uint8) for i in range(4)]
+    for i, image in enumerate(pixels):
+        Image.fromarray(image).save(tmp_path / "pictures" / f"{i}.png")
+    done = bitscale("encode", tmp_path / "m.safetensors", tmp_path / "pictures", "--out", tmp_path / "codes.npy")
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(np.load(tmp_path / "codes.npy"), fitted.encode(pixels).packed)
