@@ -14,7 +14,7 @@ SOURCE = Path(bs.__file__).parent
 # Rooms from the ground up; a room may import those below it, and within a floor those before it.
 ORDER = [
     "version", "errors", "files",
-    "codes", "metrics", "data",
+    "codes", "embeddings", "metrics", "data",
     "hamming", "scan", "features", "hashers", "deep", "native",
     "index", "report",
     "collection", "evaluation",

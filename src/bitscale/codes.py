@@ -1,4 +1,4 @@
-"""Codes: packed bits and the weights they carry, heaviest bit first; Relaxed and Embeddings: real values."""
+"""Codes: packed bits and the weights they carry, heaviest bit first; Relaxed: the same before the sign."""
 
 from __future__ import annotations
 
@@ -250,41 +250,6 @@ def check_model(model: object) -> str | None:
     if model is not None and not isinstance(model, str):
         raise InputError(f"model must be text, the fingerprint of a model, or None. Got {model!r}.")
     return model
-
-
-class Embeddings:
-    """Real vectors of one model in the place of codes: `values` (n, d) float32, ranked by squared distance."""
-
-    __slots__ = ("model", "values")
-
-    def __init__(self, values: ArrayLike, *, model: str | None = None) -> None:
-        array = np.ascontiguousarray(values, np.float32)
-        if array.ndim != 2 or not np.isfinite(array).all():
-            raise InputError(f"embeddings must be a (n, d) array of finite numbers. Got shape {array.shape}.")
-        self.values: NDArray[np.float32] = array
-        self.model = model
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def __getitem__(self, which: Any) -> Embeddings:
-        return Embeddings(pick(self.values, which), model=self.model)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Embeddings):
-            return NotImplemented
-        return self.model == other.model and np.array_equal(self.values, other.values)
-
-    __hash__ = None  # type: ignore[assignment]  # holds arrays
-
-    def __repr__(self) -> str:
-        return f"Embeddings({len(self)} x {self.values.shape[1]}, model={self.model!r})"
-
-    def distances(self, others: Embeddings) -> Float:
-        """Squared Euclidean distances, (n, len(others)); never below 0."""
-        a, b = self.values.astype(np.float64), others.values.astype(np.float64)
-        found: Float = np.maximum((a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T, 0.0)
-        return found
 
 
 def check_bits(bits: int | None, n_bits: int, what: str = "these are") -> int:

@@ -3,7 +3,7 @@
     sum of the costs of the differing bits = (sum of costs - <costs * query signs, item signs>) / 2
 
 Snapped costs sum to less than 2^23, so every partial sum is an integer that float32 holds exactly, and the
-product gives the very integers of `hamming.integer_distances`.
+product gives the very integers of `hamming.integer_distances`. Embeddings are scanned alike, on a grid of theirs.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.codes import Codes
+from bitscale.embeddings import Embeddings, grid_unit, squared_distances
 from bitscale.hamming import CostTerms
 
 BLOCK_CELLS = 4_000_000  # distances of one block, about 50 MB with the sort keys of `metrics.rank`
@@ -38,3 +39,13 @@ def integer_blocks(
         np.subtract(costs.sum(axis=1)[:, None], product, out=product)
         product *= np.float32(0.5)
         yield rows, product.astype(np.int32)
+
+
+def squared_blocks(
+    queries: Embeddings, items: Embeddings, cells: int | None = None
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Pairs (query rows (m,), squared distances (m, n_items) as whole numbers of one unit): equal ones are equal."""
+    unit = grid_unit(queries, items)
+    columns = items.on_grid(unit)  # (n_items, d)
+    for rows in block_rows(len(queries), len(items), cells):
+        yield rows, squared_distances(queries[rows].on_grid(unit), columns).astype(np.int64)

@@ -71,3 +71,27 @@ def test_what_cannot_be_done_is_said(tmp_path):
     assert bitscale("train", "sample", "itq", "--bits", 8, "--out", tmp_path / "i.safetensors").returncode == 0
     assert "not a network" in bitscale("export", tmp_path / "i.safetensors", tmp_path / "i.onnx").stderr
     assert "folder does not exist" in bitscale("train", "sample", "--out", tmp_path / "no" / "x").stderr
+
+
+def test_ctrl_c_tells_how_to_go_on(tmp_path):
+    import os
+    import signal
+    import threading
+    import time
+
+    from bitscale.cli.train import fit
+    from bitscale.errors import BitscaleError
+
+    split = bs.load_dataset("sample")
+    hasher = bs.make_hasher("drsch", n_bits=8, iterations=100_000, images_per_class=2)
+    usual = signal.getsignal(signal.SIGINT)
+
+    def press():
+        while signal.getsignal(signal.SIGINT) is usual:  # until the training listens
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press, daemon=True).start()
+    with pytest.raises(BitscaleError, match=r"stopped before the end. Go on with --run .* --resume"):
+        fit(hasher, split, tmp_path, False, "cpu", True)
+    assert {"checkpoint.safetensors", "history.json"} <= {path.name for path in tmp_path.iterdir()}

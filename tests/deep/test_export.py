@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from bitscale.deep.export import Runtime, export, to_onnx
+from bitscale.deep.layers import array_shapes
 from bitscale.deep.network import HashNetwork
-from bitscale.deep.plan import array_shapes
 from bitscale.errors import FileError, InputError, NotFitted
 from bitscale.hashers import make_hasher
 from tests.hashers.clusters import DEEP, features, images

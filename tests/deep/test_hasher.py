@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from bitscale.data.images import ArrayImages
 from bitscale.data.splits import Labelled
 from bitscale.deep.hasher import DeepHasher
-from bitscale.errors import CorruptFile, DataError, FileError, InputError
+from bitscale.errors import CorruptFile, FileError, InputError
 from bitscale.hamming import distances
 from bitscale.hashers import load_hasher, make_hasher
 from bitscale.hashers.files import KEY, read
@@ -130,31 +129,6 @@ def test_images_of_another_kind_are_refused(weighted):
             weighted.encode(wrong)
     with pytest.raises(InputError, match="uint8"):
         weighted.encode(np.full((2, 8, 10), np.nan, np.float32))
-
-
-def test_bad_training_data():
-    pixels = IMAGES.images.pixels
-    with pytest.raises(InputError, match="at least two classes"):
-        make("drsch").fit(Labelled(IMAGES.images, np.zeros(400, np.int64), NAMES))
-    with pytest.raises(InputError, match="every class needs two images"):
-        make("drsch").fit(Labelled(IMAGES.images, np.minimum(np.arange(400), 1), NAMES))
-    with pytest.raises(DataError, match="every image needs its labels"):
-        make("drsch").fit(Labelled(IMAGES.images, np.zeros(399, np.int64), NAMES))
-    mixed = [*pixels[:10], *(np.zeros((9, 9, 1), np.uint8) for _ in range(10))]
-    from bitscale.data.images import ListImages
-
-    with pytest.raises(InputError, match="Resized"):
-        make("drsch").fit(Labelled(ListImages(mixed), np.arange(20) % 2, NAMES))
-    nan = np.full((20, 4), np.nan, np.float32)
-    with pytest.raises(InputError, match="NaN"):
-        make("drsch", features="none").fit(Labelled(nan, np.arange(20) % 2, NAMES))
-    with pytest.raises(InputError, match="all equal"):
-        make("drsch").fit(Labelled(ArrayImages(pixels[:1].repeat(20, 0)), np.arange(20) % 2, NAMES))
-    for n_bits in (0, 5000):
-        with pytest.raises(InputError, match="n_bits"):
-            make("drsch", n_bits)
-    with pytest.raises(InputError, match="seed"):
-        make("drsch", seed=-1)
 
 
 def test_embeddings_rank_by_squared_distance():

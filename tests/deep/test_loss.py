@@ -110,6 +110,44 @@ def test_equals_algorithm_2_completed():
     torch.testing.assert_close(ours.grad, expected)
 
 
+def test_algorithm_2_as_printed_is_not_the_gradient():
+    """Its two slips: without the condition of eq-14 every triplet pulls, and eq-17 lacks a factor 2."""
+    codes = codes_for(SINGLE)
+    relations = relate(SINGLE, dtype=DOUBLE)
+    for weight in (0.0, 0.05):
+        x = codes.clone().requires_grad_()
+        evaluate(x, relations, Objective(laplacian_weight=weight, laplacian_norm="none"), RNG).loss.backward()
+        all_ = list(triplets(SINGLE))
+        printed = torch.zeros_like(codes)
+        for i, p, n in all_:
+            if weight and squared(codes)[i, p] - squared(codes)[i, n] <= -codes.shape[1] / 2:
+                continue  # the first slip put right, the second left
+            printed[i] += 2 * (codes[n] - codes[p]) / len(all_)
+            printed[p] -= 2 * (codes[i] - codes[p]) / len(all_)
+            printed[n] += 2 * (codes[i] - codes[n]) / len(all_)
+        s = relations.similarity
+        printed += weight * (torch.diag(s.sum(1)) - s) @ codes
+        assert (x.grad - printed).norm() > 0.05 * x.grad.norm()
+
+
+def test_similarity_of_label_sets_is_jaccards():
+    """eq-21: labels shared over labels in all; images that share none are negatives, untagged ones of everybody."""
+    sets = torch.tensor([[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 1, 1], [0, 0, 0, 0]], dtype=torch.bool)
+    found = relate(sets, dtype=DOUBLE)
+    expected = torch.tensor([[0, 2 / 3, 0, 0], [2 / 3, 0, 1 / 4, 0], [0, 1 / 4, 0, 0], [0, 0, 0, 0]], dtype=DOUBLE)
+    torch.testing.assert_close(found.similarity, expected)
+    assert found.count == 1 * 2 + 2 * 1 + 1 * 2  # anchors 0, 1 and 2: positives times negatives
+    np.testing.assert_array_equal(found.triplets[0].negative.sum(1), [2, 1, 2, 3])
+
+
+def test_identities_with_one_image_are_nobodys_positive():
+    found = relate(UNEVEN, dtype=DOUBLE)
+    assert found.count == len(list(triplets(UNEVEN)))
+    assert not found.similarity[9].any()  # class 3 has one image
+    assert int(found.triplets[0].per_anchor[9]) == 0
+    assert int(found.triplets[0].negative[9].sum()) == 11
+
+
 def test_the_papers_batch_has_684000_triplets():
     assert relate(torch.arange(200) // 20).count == 684_000
 

@@ -1,8 +1,9 @@
 import pytest
 import torch
 
+from bitscale.deep.layers import count
 from bitscale.deep.network import HashNetwork
-from bitscale.deep.plan import count, plan
+from bitscale.deep.plan import plan
 from bitscale.errors import InputError
 
 

@@ -55,6 +55,7 @@ def test_a_later_setting_at_its_default_leaves_fingerprints_alone():
     quick = {"n_bits": 8, "features": "none", "iterations": 2, "classes_per_batch": 3, "images_per_class": 3}
     plain = make_hasher("nested", **quick).fit(part)
     known = [*DeepSettings.__dataclass_fields__.values()]
-    assert {field.name for field in known if field.metadata.get("later")} == {"scale_spread", "shift_by"}
+    later = {"scale_spread", "shift_by", "input_size", "backbone_rate", "freeze_statistics"}
+    assert {field.name for field in known if field.metadata.get("later")} == later
     assert make_hasher("nested", **quick, shift_by="batch").fit(part).fingerprint == plain.fingerprint
     assert make_hasher("nested", **quick, shift_by="image").fit(part).fingerprint != plain.fingerprint

@@ -101,6 +101,12 @@ def test_loss_that_is_not_finite_stops_with_an_explanation(tmp_path, monkeypatch
         assert all(torch.isfinite(t).all() for name, t in load_file(tmp_path / NAME).items() if "model" in name)
 
 
+def test_values_that_are_not_finite_stop_without_a_folder_too():
+    """The last step's loss is still finite, what the network says afterwards is not."""
+    with pytest.raises(TrainingStopped, match="lower learning_rate"):
+        make("euclidean", iterations=1, optimizer="sgd", learning_rate=3e38).fit(TRAIN)
+
+
 def test_a_checkpoint_of_another_configuration(tmp_path):
     make().fit(TRAIN, run=tmp_path)
     for other, what in (

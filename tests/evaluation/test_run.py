@@ -124,13 +124,6 @@ def test_bad_arguments_are_refused_before_any_work(fitted, small):
         evaluate(make_hasher("itq", n_bits=8), small)
 
 
-def test_methods_without_codes_say_so(fitted, small):
-    hasher = Weighted(fitted)
-    hasher.binary = False
-    with pytest.raises(InputError, match="embeddings, not codes"):
-        evaluate(hasher, small)
-
-
 def test_a_protocol_with_a_cut_takes_map_within_it(sample):
     db = load_dataset("sample", protocol="P0-db")
     cut = Split(db.name, db.protocol, db.train, db.query, db.database, db.left_out, top=50)

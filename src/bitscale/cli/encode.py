@@ -16,6 +16,7 @@ import bitscale as bs
 from bitscale.cli.progress import progress_bar
 from bitscale.collection.pictures import encode_files
 from bitscale.data.folder import list_images
+from bitscale.embeddings import Embeddings
 from bitscale.errors import DataError, FileError, InputError
 from bitscale.evaluation.encoding import with_stopwatch
 from bitscale.files import write_whole
@@ -38,20 +39,24 @@ def encode(
 
     OUT ending in .npy holds packed codes, uint8 (n, bytes), bit 0 the high bit of byte 0: read it with numpy.load and
     Codes.from_packed. OUT ending in .bsi is an index to open with ExactIndex.open, item i having id i. Beside either,
-    OUT.json says n_bits, bit_weights, model and the name of every item.
+    OUT.json says n_bits, bit_weights, model and the name of every item. A method that gives real values (euclidean)
+    writes float32 (n, q) to a .npy.
     """
     if out.suffix not in (".npy", ".bsi"):
         raise InputError(f"OUT must end in .npy (packed codes) or .bsi (an index). Got {out.name}.")
     if not out.absolute().parent.is_dir():
         raise FileError(f"{out} cannot be written: its folder does not exist.")
     hasher = bs.load_hasher(model)
+    if not hasher.binary and out.suffix != ".npy":
+        raise InputError(f"{hasher.name} gives real values, which no index holds. Let OUT end in .npy.")
     with progress_bar(as_json) as show:
         codes, names, skipped = encode_inputs(hasher, inputs, workers, show)
+    what = "embeddings" if not hasher.binary else "codes" if out.suffix == ".npy" else "index"
     about = {
-        "kind": "codes" if out.suffix == ".npy" else "index",
+        "kind": what,
         "items": len(codes),
-        "n_bits": codes.n_bits,
-        "bit_weights": codes.bit_weights.tolist(),
+        "n_bits": hasher.n_bits,
+        "bit_weights": codes.bit_weights.tolist() if isinstance(codes, bs.Codes) else None,
         "model": codes.model,
         "method": hasher.name,
         "features": hasher.features,
@@ -62,30 +67,38 @@ def encode(
     if as_json:
         typer.echo(json.dumps({"out": str(out), **about, "skipped": left_out}))
     else:
-        typer.echo(f"{len(codes):,} codes of {codes.n_bits} bits in {out}; names and weights in {sidecar(out).name}.")
+        said = f"codes of {hasher.n_bits} bits" if hasher.binary else f"vectors of {hasher.n_bits} values"
+        typer.echo(f"{len(codes):,} {said} in {out}; names and weights in {sidecar(out).name}.")
         for name, reason in skipped:
             typer.echo(f"left out: {name} {reason}")
 
 
 def encode_inputs(
     hasher: Hasher, inputs: list[Path], workers: int | None, show: Callable[[str, int, int], None]
-) -> tuple[bs.Codes, list[str] | None, list[tuple[str, str]]]:
+) -> tuple[bs.Codes | Embeddings, list[str] | None, list[tuple[str, str]]]:
     """The codes, the name of each where it has one, and what was left out, with the reason."""
     given = read_inputs(inputs)
     if isinstance(given, np.ndarray):
         return with_stopwatch(hasher, "encode", show)[0].encode(given), None, []
-    packed, names, skipped, done = [], [], [], 0
+    parts, names, skipped, done = [], [], [], 0
     with closing(encode_files(hasher, given, workers=workers)) as batches:
         for batch in batches:
-            packed.append(batch.codes.packed)
+            parts.append(batch.codes)
             names += [given[place] for place in batch.places]
             skipped += [(given[place], error.reason) for place, error in batch.broken]
             done += len(batch)
             show("encode", done, len(given))
     if not names:
         raise DataError(f"{skipped[0][0]} {skipped[0][1]}")
-    codes = bs.Codes(np.concatenate(packed), batch.codes.bit_weights, batch.codes.model)
-    return codes, names, skipped
+    return joined(parts), names, skipped
+
+
+def joined(parts: list[Any]) -> bs.Codes | Embeddings:
+    """Batches of codes, or of real values, as one."""
+    first = parts[0]
+    if isinstance(first, Embeddings):
+        return Embeddings(np.concatenate([part.values for part in parts]), model=first.model)
+    return bs.Codes(np.concatenate([part.packed for part in parts]), first.bit_weights, first.model)
 
 
 def read_inputs(inputs: list[Path]) -> NDArray[Any] | list[str]:
@@ -94,9 +107,9 @@ def read_inputs(inputs: list[Path]) -> NDArray[Any] | list[str]:
         if len(inputs) > 1:
             raise InputError("a .npy stands alone. Encode it and the other inputs in two calls.")
         try:
-            array: NDArray[Any] = np.load(inputs[0], mmap_mode="r", allow_pickle=False)
+            array: NDArray[Any] = np.atleast_1d(np.load(inputs[0], mmap_mode="r", allow_pickle=False))
             return array
-        except (OSError, ValueError, EOFError) as error:
+        except (OSError, ValueError, EOFError, SyntaxError) as error:
             raise DataError(f"{inputs[0]} cannot be read as an array ({error}).") from error
     names: list[str] = []
     for path in inputs:
@@ -106,12 +119,13 @@ def read_inputs(inputs: list[Path]) -> NDArray[Any] | list[str]:
     return names
 
 
-def write(out: Path, codes: bs.Codes, about: dict[str, Any]) -> None:
+def write(out: Path, codes: bs.Codes | Embeddings, about: dict[str, Any]) -> None:
     """The codes or the index, then what describes them."""
     try:
         if out.suffix == ".npy":
-            write_whole(out, lambda file: np.save(file, codes.packed, allow_pickle=False))
-        else:
+            rows = codes.values if isinstance(codes, Embeddings) else codes.packed
+            write_whole(out, lambda file: np.save(file, rows, allow_pickle=False))
+        elif not isinstance(codes, Embeddings):
             bs.ExactIndex(codes).save(out)
         write_whole(sidecar(out), lambda file: file.write(json.dumps(about, indent=1).encode() + b"\n"))
     except OSError as error:

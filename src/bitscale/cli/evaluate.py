@@ -20,7 +20,7 @@ DEFAULT_BITS = "64,32,16,8"
 
 
 def evaluate(
-    dataset: Annotated[str, typer.Argument(help="A name from `bitscale datasets`, or a folder of images.")] = "sample",
+    dataset: Annotated[str, typer.Argument(help="A name from `bitscale datasets`, a folder, or a .npy.")] = "sample",
     method: Annotated[str, typer.Argument(help="itq, ksh, nested, ...: any of bitscale.hasher_names().")] = "itq",
     features: Annotated[str, typer.Option(help="pixels, gist, mobilenetv2, ...; pixels@32 for a size.")] = "pixels",
     bits: Annotated[
@@ -33,7 +33,9 @@ def evaluate(
     ] = None,
     ranking: Annotated[str, typer.Option(help="weighted, plain or relaxed (real-valued queries).")] = "weighted",
     protocol: Annotated[str, typer.Option(help="P0, P0-db, C1 or C2, where the dataset has it.")] = "P0",
-    labels: Annotated[Path | None, typer.Option(help="Of a folder: a CSV file with the header file,labels.")] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="Of a folder: a CSV file with the header file,labels. Of a .npy: a .npy.")
+    ] = None,
     root: Annotated[Path | None, typer.Option(help="Where data is kept.", show_default="BITSCALE_DATA")] = None,
     seed: Annotated[int, typer.Option(help="Of the method, and of the order of ties.")] = 0,
     split_seed: Annotated[int, typer.Option(help="Of drawing queries, where the protocol draws them.")] = 0,
@@ -54,6 +56,8 @@ def evaluate(
     --each trains one a length, as papers do. MAP is the expected value over all orders of tied items; the value of
     one order, the best and the worst stand beside it.
 
+    Own embeddings: bitscale evaluate vectors.npy itq --labels labels.npy --features none
+
     Try: bitscale evaluate sample itq --bits 32,16 --plot curve.png
     """
     if each and (save or model or rankings):
@@ -68,7 +72,8 @@ def evaluate(
     if plot:
         check_plot(plot)
     split = bs.load_dataset(dataset, root, protocol, seed=split_seed, labels=labels)
-    names = [word.strip() for word in metrics.split(",")] if metrics else list(default_metrics(split))
+    asked = saved or new_hasher(method, max(lengths), features, seed, setting or [])
+    names = [word.strip() for word in metrics.split(",")] if metrics else list(default_metrics(split, asked))
     curve = [f"precision@{k}" for k in CURVE if k <= len(split.database)] if plot else []
     how: dict[str, Any] = {"metrics": list(dict.fromkeys([*names, *curve])), "ranking": ranking, "seed": seed}
     reports = []

@@ -19,7 +19,8 @@ def export(
 ) -> None:
     """Write a trained network as ONNX: uint8 images (n, H, W, C) in, one real value a bit out, heaviest bit first.
 
-    A bit is 1 where its value is >= 0; the metadata names the model and its bit weights.
+    A bit is 1 where its value is >= 0; the metadata names the model and its bit weights. Pictures must come at the size
+    the network takes (`bitscale info MODEL`); for a model with an input_size that is the middle square, brought to it.
     """
     from bitscale.deep.export import export as write_onnx
     from bitscale.deep.hasher import DeepHasher

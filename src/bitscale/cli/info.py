@@ -67,7 +67,7 @@ def about_file(path: Path) -> dict[str, Any]:
         raise FileError(f"there is nothing at {path}.")
     if path.is_dir():
         return about_collection(path)
-    if path.suffix == ".safetensors":
+    if path.suffix in (".safetensors", ".onnx"):
         return about_model(bs.load_hasher(path))
     with bs.ExactIndex.open(path) as index:
         return {"kind": "index", "items": len(index), "n_bits": index.n_bits, "model": index.model, **index.describe()}
@@ -96,6 +96,7 @@ def about_model(hasher: Hasher) -> dict[str, Any]:
         "features": hasher.features,
     }
     facts |= {"model": hasher.fingerprint, "seed": hasher.seed, "settings": asdict(hasher.settings), **hasher.details}
+    facts |= hasher.notes
     layers = getattr(hasher, "layers", ())
     if layers:
         facts["layers"] = [f"{layer.kind:14} {layer.shape!s:16} {layer.parameters:>9,}" for layer in layers]

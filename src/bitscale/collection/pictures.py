@@ -7,6 +7,7 @@ from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from bitscale.codes import Codes
 from bitscale.data.decode import LIMITS, Form, Limits, Picture, read_picture
@@ -26,7 +27,7 @@ class Batch:
 
     places: list[int]
     pictures: list[Picture]
-    codes: Codes
+    codes: Any  # Codes; Embeddings of a hasher without bits
     broken: list[tuple[int, UnreadablePicture]]
 
     def __len__(self) -> int:
@@ -42,7 +43,6 @@ def encode_files(
     limits: Limits = LIMITS,
 ) -> Generator[Batch, None, None]:
     """Encode files in order; whatever is wrong with one costs that one. Close the iterator to end the workers."""
-    check_takes_pictures(hasher)
     form = hasher.picture_form
     size = batch or _batch_size(form)
     places: list[int] = []

@@ -20,6 +20,7 @@ from bitscale.data.mnist import FASHION_MNIST, MNIST
 from bitscale.data.nuswide import NUS_WIDE
 from bitscale.data.sample import SAMPLE
 from bitscale.data.splits import PROTOCOLS, SEED, Images, Labelled, LeftOut, Split, check_seed, relevance
+from bitscale.data.vectors import load_array, read_array
 from bitscale.errors import DataError, InputError
 
 __all__ = [
@@ -38,9 +39,11 @@ __all__ = [
     "dataset_names",
     "datasets",
     "fetch_dataset",
+    "load_array",
     "load_dataset",
     "load_folder",
     "read",
+    "read_array",
     "read_folder",
     "relevance",
 ]
@@ -78,7 +81,7 @@ def dataset_info(name: str) -> DatasetInfo:
         near = difflib.get_close_matches(name.lower().replace("_", "-"), REGISTRY, 1, 0.5)
         raise InputError(
             f"no dataset is called {name!r}{f'; did you mean {near[0]!r}?' if near else '.'} "
-            f"Known: {', '.join(REGISTRY)}, or a folder of images."
+            f"Known: {', '.join(REGISTRY)}, or a folder of images, or a .npy file."
         )
     return REGISTRY[name]
 
@@ -91,13 +94,16 @@ def load_dataset(
     seed: int = SEED,
     labels: str | Path | None = None,
 ) -> Split:
-    """A dataset by name, or a folder of images by path, split by a protocol; images are read when used.
+    """A dataset by name, or a folder of images or a .npy file by path, split by a protocol; images are read when used.
 
-    `labels` is a CSV file for a folder whose sub-folders are not its labels; see `load_folder`.
+    `labels` is a CSV file for a folder whose sub-folders are not its labels, see `load_folder`; for a .npy of
+    embeddings or images it is a .npy of labels, see `load_array`.
     """
     check_seed(seed, "the seed of a split")
     if name not in REGISTRY and Path(name).is_dir():
         return load_folder(name, protocol, labels=labels, seed=seed)
+    if name not in REGISTRY and Path(name).suffix == ".npy":
+        return load_array(name, protocol, labels=labels, seed=seed)
     info = dataset_info(name)
     if labels is not None:
         raise InputError(f"labels= is for a folder of images; {name} has its own.")

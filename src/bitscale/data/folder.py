@@ -11,8 +11,18 @@ from numpy.typing import NDArray
 from bitscale.data.decode import SUFFIXES
 from bitscale.data.files import FileImages
 from bitscale.data.listing import list_pictures
-from bitscale.data.splits import SEED, Int, Labelled, Split, check_protocol, check_seed, others, split_parts
-from bitscale.errors import DataError, InputError
+from bitscale.data.splits import (
+    SEED,
+    Labelled,
+    Split,
+    check_protocol,
+    check_seed,
+    check_share,
+    draw_share,
+    others,
+    split_parts,
+)
+from bitscale.errors import DataError
 
 PROTOCOLS = ("P0", "P0-db")
 
@@ -35,10 +45,9 @@ def load_folder(
     """
     check_protocol(protocol, PROTOCOLS, str(folder))
     check_seed(seed, "the seed of a split")
-    if not 0 < query_share < 1:
-        raise InputError(f"query_share must lie between 0 and 1. Got {query_share}.")
+    check_share(query_share)
     pool = read_folder(folder, labels=labels, separator=separator)
-    query = _draw_queries(pool, query_share, np.random.default_rng(seed))
+    query = draw_share(pool, query_share, np.random.default_rng(seed))
     rest = others(query, len(pool))
     return split_parts(Path(folder).resolve().name, protocol, pool.take(rest), pool.take(query), seed=seed)
 
@@ -60,6 +69,17 @@ def read_folder(folder: str | Path, *, labels: str | Path | None = None, separat
     classes = sorted(set(tops))
     index = {name: i for i, name in enumerate(classes)}
     return Labelled(FileImages(base, names), np.array([index[top] for top in tops], np.int64), tuple(classes))
+
+
+def has_folders(base: Path) -> bool:
+    """Whether every image lies in a sub-folder, which is then its label."""
+    return all("/" in name for name in list_images(base))
+
+
+def unlabelled_folder(base: Path) -> Labelled:
+    """All images of a folder, of one class, "unlabelled": for methods that look at no labels."""
+    names = list_images(base)
+    return Labelled(FileImages(base, names), np.zeros(len(names), np.int64), ("unlabelled",))
 
 
 def list_images(base: Path) -> list[str]:
@@ -116,15 +136,3 @@ def _inside(base: Path, name: str, where: str) -> str:
     if not (base / path).is_file():
         raise DataError(f"{where}: {base / path} does not exist.")
     return str(path)
-
-
-def _draw_queries(pool: Labelled, share: float, rng: np.random.Generator) -> Int:
-    if pool.multi_label:
-        return np.sort(rng.permutation(len(pool))[: max(1, round(share * len(pool)))]).astype(np.int64)
-    drawn = [np.zeros(0, np.int64)]
-    for label in range(len(pool.label_names)):
-        members = np.flatnonzero(pool.labels == label)
-        if len(members) > 1:
-            n = min(max(2, round(share * len(members))), len(members) - 1)
-            drawn.append(rng.permutation(members)[:n])
-    return np.sort(np.concatenate(drawn))

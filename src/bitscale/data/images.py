@@ -29,7 +29,8 @@ class ArrayImages:
         if pixels.dtype != np.uint8 or pixels.ndim not in (3, 4):
             raise InputError(
                 "images must be a uint8 array of shape (n, H, W) or (n, H, W, C). "
-                f"Got {pixels.dtype} of shape {pixels.shape}."
+                f"Got {pixels.dtype} of shape {pixels.shape}; values from 0 to 1 become pixels by "
+                "(255 * values).round().astype(np.uint8), once NaN is repaired."
             )
         view = pixels[..., None] if pixels.ndim == 3 else pixels.transpose(0, 2, 3, 1) if planar else pixels
         if view.shape[3] not in (1, 3):
@@ -282,12 +283,19 @@ def batches(images: Images, size: int) -> Iterator[Pixels | list[Pixels]]:
         yield read(images, np.arange(start, min(start + size, len(images))))
 
 
+def is_lazy(images: object) -> bool:
+    """Whether these are images read when asked for; their fingerprint is not computed to find out."""
+    return hasattr(type(images), "take") and hasattr(type(images), "fingerprint")
+
+
 def as_images(images: Images | Sequence[Pixels] | Pixels) -> Images:
     """`images` itself where it is lazy already; an array or a sequence of uint8 images wrapped to be so."""
     if isinstance(images, np.ndarray):
         return ArrayImages(images)
-    if hasattr(images, "take") and hasattr(images, "fingerprint"):
-        return images
+    if getattr(images, "are_vectors", False):
+        raise InputError('these are vectors, not images. Use features="none" (--features none) for them.')
+    if is_lazy(images):
+        return images  # type: ignore[return-value]
     if isinstance(images, Sequence):
         return ListImages(images)
     raise InputError(

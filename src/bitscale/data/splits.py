@@ -222,6 +222,25 @@ def draw_per_class(labels: Labels, n_each: int, rng: np.random.Generator, what: 
     return np.sort(np.concatenate(drawn)).astype(np.int64)
 
 
+def check_share(share: float) -> None:
+    """Refuse a share of queries that is none or all."""
+    if not 0 < share < 1:
+        raise InputError(f"query_share must lie between 0 and 1. Got {share}.")
+
+
+def draw_share(pool: Labelled, share: float, rng: np.random.Generator) -> Int:
+    """Rows to be queries: a share of every class, two at least and never all of it; of label sets, of all items."""
+    if pool.multi_label:
+        return np.sort(rng.permutation(len(pool))[: max(1, round(share * len(pool)))]).astype(np.int64)
+    drawn = [np.zeros(0, np.int64)]
+    for label in range(len(pool.label_names)):
+        members = np.flatnonzero(pool.labels == label)
+        if len(members) > 1:
+            n = min(max(2, round(share * len(members))), len(members) - 1)
+            drawn.append(rng.permutation(members)[:n])
+    return np.sort(np.concatenate(drawn))
+
+
 def others(rows: Int, n: int) -> Int:
     """The rows of 0 .. n - 1 that are not in `rows`, ascending."""
     keep = np.ones(n, bool)

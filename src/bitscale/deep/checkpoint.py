@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from torch import Tensor
 from bitscale.errors import CorruptFile, FileError, InputError, NewerFormat
 from bitscale.files import write_whole
 
-FORMAT = 1
+FORMAT = 2  # 1 had no checksum
 KEY = "bitscale"
 NAME = "checkpoint.safetensors"
 
@@ -47,6 +48,7 @@ def write(checkpoint: Checkpoint, folder: Path) -> Path:
         "best_map": checkpoint.best_map,
         "history": checkpoint.history,
     }
+    about["checksum"] = _checksum(about, tensors)
     payload = to_bytes(tensors, metadata={KEY: json.dumps(about)})
     path = folder / NAME
     try:
@@ -72,6 +74,8 @@ def read(folder: Path, identity: dict[str, Any]) -> Checkpoint:
         raise CorruptFile(f"{path} is a safetensors file, but not a checkpoint of bitscale.")
     if about["format"] > FORMAT:
         raise NewerFormat(f"{path} has format {about['format']}; this bitscale reads up to {FORMAT}.")
+    if about["format"] > 1 and about.pop("checksum", None) != _checksum(about, tensors):
+        raise CorruptFile(f"{path} is damaged: its checksum differs. Start the training anew.")
     _compare(about.get("identity"), identity, path)
     parts: dict[str, dict[str, Tensor]] = {"model": {}, "optimizer": {}, "best": {}}
     for name, tensor in tensors.items():
@@ -82,6 +86,15 @@ def read(folder: Path, identity: dict[str, Any]) -> Checkpoint:
     except (KeyError, TypeError, ValueError) as error:
         raise CorruptFile(f"{path} lacks {error} in its metadata. Start the training anew.") from error
     return Checkpoint(step, identity, parts["model"], parts["optimizer"], parts["best"], best_map, history)
+
+
+def _checksum(about: dict[str, Any], tensors: dict[str, Tensor]) -> str:
+    """The sha256 of everything a checkpoint holds."""
+    found = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    for name, tensor in sorted(tensors.items()):
+        found.update(f"{name}{tensor.dtype}{tuple(tensor.shape)}".encode())
+        found.update(tensor.flatten().view(torch.uint8).numpy().data)
+    return found.hexdigest()
 
 
 def _compare(found: Any, wanted: dict[str, Any], path: Path) -> None:

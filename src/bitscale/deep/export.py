@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.deep import onnx_format as onnx
-from bitscale.deep.plan import Layer
+from bitscale.deep.layers import Layer
 from bitscale.errors import FileError, InputError
 from bitscale.files import write_whole
 
@@ -63,25 +63,42 @@ def _graph(layers: Sequence[Layer], arrays: Arrays, shape: tuple[int, ...]) -> b
         given = onnx.Value("vectors", onnx.FLOAT, ("n", shape[0]))
         at = "vectors"
     nodes += [onnx.node("Sub", [at, "input_mean"], "centred"), onnx.node("Div", ["centred", "input_spread"], "scaled")]
-    at, before = "scaled", shape
     body = [layer for layer in layers if layer.kind not in ("tanh-like", "weights")]
-    for i, layer in enumerate(body):
-        after = "values" if i + 1 == len(body) else f"after.{i}"
-        nodes += _nodes(layer, f"phi.{i}", at, after, before, kept)
-        at, before = after, layer.shape
+    nodes += _chain(body, "phi", "scaled", "values", shape, kept)
+    if any(layer.kind == "relu6" for layer in body):
+        kept |= {"zero": np.zeros((), np.float32), "six": np.full((), 6, np.float32)}  # what it clips at
     tensors = [onnx.tensor(name, array) for name, array in kept.items()]
-    return onnx.graph(nodes, tensors, [given], [onnx.Value("values", onnx.FLOAT, ("n", before[0]))])
+    return onnx.graph(nodes, tensors, [given], [onnx.Value("values", onnx.FLOAT, ("n", body[-1].shape[0]))])
+
+
+def _chain(
+    layers: Sequence[Layer], name: str, at: str, last: str, before: tuple[int, ...], kept: Arrays
+) -> list[bytes]:
+    """The nodes of layers one after the other, from the value `at` to the value `last`."""
+    nodes = []
+    for i, layer in enumerate(layers):
+        after = last if i + 1 == len(layers) else f"{name}.{i}.out"
+        nodes += _nodes(layer, f"{name}.{i}", at, after, before, kept)
+        at, before = after, layer.shape
+    return nodes
 
 
 def _nodes(layer: Layer, name: str, at: str, after: str, before: tuple[int, ...], kept: Arrays) -> list[bytes]:
     learned = [f"{name}.{part}" for part in ("weight", "bias") if f"{name}.{part}" in kept]
     if layer.kind == "conv":
         size, stride, pad = layer.size, layer.stride, layer.padding
-        options = {"kernel_shape": (size, size), "strides": (stride, stride), "pads": (pad,) * 4}
-        return [onnx.node("Conv", [at, *learned], after, **options)]
+        pads = (pad, pad, pad + layer.extra, pad + layer.extra)
+        options = {"kernel_shape": (size, size), "strides": (stride, stride), "pads": pads}
+        return [onnx.node("Conv", [at, *learned], after, group=layer.groups, **options)]
     if layer.kind == "batch-norm":
         running = [f"{name}.running_mean", f"{name}.running_var"]
-        return [onnx.node("BatchNormalization", [at, *learned, *running], after, epsilon=1e-5)]
+        return [onnx.node("BatchNormalization", [at, *learned, *running], after, epsilon=layer.epsilon)]
+    if layer.inside:
+        end = f"{after}.inside" if layer.kind == "residual" else after
+        nodes = _chain(layer.inside, f"{name}.layers", at, end, before, kept)
+        return [*nodes, onnx.node("Add", [at, end], after)] if layer.kind == "residual" else nodes
+    if layer.kind == "relu6":
+        return [onnx.node("Clip", [at, "zero", "six"], after)]
     if layer.kind == "linear":
         return [onnx.node("Gemm", [at, *learned], after, transB=1)]
     if layer.kind == "average-pool":

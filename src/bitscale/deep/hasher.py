@@ -8,23 +8,24 @@ layer itself: codes, relaxed values and model files are all in that order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.codes import Embeddings, Relaxed
 from bitscale.data.decode import Form
 from bitscale.data.images import as_images, read
 from bitscale.data.splits import Labelled, Labels
+from bitscale.data.vectors import Vectors
 from bitscale.deep.details import check_details, describe
-from bitscale.deep.methods import METHODS, Method, layers_of
-from bitscale.deep.pixels import check_pixels
-from bitscale.deep.plan import Layer, array_shapes
+from bitscale.deep.layers import Layer, array_shapes
+from bitscale.deep.memory import check_memory, free_bytes
+from bitscale.deep.methods import Method, layers_of
+from bitscale.deep.pixels import at_a_time, check_pixels, to_squares
 from bitscale.deep.settings import DeepSettings
-from bitscale.errors import InputError
+from bitscale.errors import InputError, TrainingStopped
+from bitscale.features.cnn import BACKBONES
 from bitscale.hashers import base
 from bitscale.hashers.base import Arrays, Float32, Hasher
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from bitscale.deep.train import Progress, Task
 
 ENCODE_BATCH = 256
+FEW = 100
 
 
 class DeepHasher(Hasher):
@@ -48,6 +50,12 @@ class DeepHasher(Hasher):
         super().__init__(n_bits, features=features, seed=seed, settings=settings)
         if self.seed < 0:
             raise InputError(f"seed must not be negative. Got {seed}.")
+        if self.settings.fine_tuned and features != "pixels":
+            network = self.settings.network
+            raise InputError(
+                f'network="{network}" is fine-tuned on the images themselves, so features must be "pixels". Got '
+                f'{features!r}; to keep the network as it is, give features="{network}@224" and another network.'
+            )
         self.history: list[dict[str, Any]] = []
         self._details: dict[str, Any] = {}
         self._network: HashNetwork | None = None
@@ -67,10 +75,11 @@ class DeepHasher(Hasher):
 
         if resume and run is None:
             raise InputError("resume goes on from the checkpoint of a run. Give its folder as run=.")
-        task = self._task(train)
+        place = pick_device(device)
+        task = self._task(train, free_bytes(place))
         details = dict(task.identity["data"])
-        network = self._start(task)
-        training = Training(task, network, pick_device(device), None if run is None else Path(run))
+        network = self._start(task, pretrained=not resume)
+        training = Training(task, network, place, None if run is None else Path(run))
         if resume:
             training.load()
         training.run(progress)
@@ -78,7 +87,7 @@ class DeepHasher(Hasher):
         self._finish(network, task, details)
         return self
 
-    def _task(self, train: Labelled) -> Task:
+    def _task(self, train: Labelled, free: int | None = None) -> Task:
         from bitscale.deep.sampler import hold_out
         from bitscale.deep.train import Task
 
@@ -88,14 +97,17 @@ class DeepHasher(Hasher):
         labels = self._labels(train, source)
         if len(labels) != len(source):
             raise InputError(f"every training image needs its label. Got {len(source)} images, {len(labels)} labels.")
-        rows, held_out = hold_out(labels, self.settings.validation_share, self.seed)
+        settings, shape = self.settings, source.shape
+        layers = layers_of(self.method, settings, shape, self.n_bits)  # all that can be refused is, before work begins
+        check_memory(layers, shape, min(settings.classes_per_batch * settings.images_per_class, len(source)), free)
+        rows, held_out = hold_out(labels, settings.validation_share, self.seed)
         identity = {
             "method": self.name, "n_bits": self.n_bits, "features": self.features, "seed": self.seed,
-            "settings": asdict(self.settings), "data": describe(source, labels),
+            "settings": base.settings_identity(settings), "data": describe(source, labels),
         }  # fmt: skip
-        return Task(self.method, self.settings, self.seed, source, labels, rows, held_out, identity)
+        return Task(self.method, settings, self.seed, source, labels, rows, held_out, identity)
 
-    def _start(self, task: Task) -> HashNetwork:
+    def _start(self, task: Task, pretrained: bool) -> HashNetwork:
         import torch
 
         from bitscale.deep.network import HashNetwork
@@ -106,7 +118,14 @@ class DeepHasher(Hasher):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             network = HashNetwork(layers, task.source.shape, self.method.scale, spread)
-        network.input_mean, network.input_spread = statistics(task.source, task.rows, self.seed)
+        fine_tuned = self.settings.fine_tuned
+        few = task.rows[:FEW] if fine_tuned else task.rows  # that they differ is seen in a few
+        network.input_mean, network.input_spread = statistics(task.source, few, self.seed)
+        if fine_tuned and pretrained:  # a checkpoint brings its own weights and normalisation
+            from bitscale.deep.pretrained import start_from
+
+            start_from(self.settings.network, network)
+        network.still = fine_tuned and self.settings.freeze_statistics
         return network
 
     def _finish(self, network: HashNetwork, task: Task, details: dict[str, Any]) -> None:
@@ -120,12 +139,17 @@ class DeepHasher(Hasher):
             network.permute_bits(torch.from_numpy(np.argsort(-network.w.detach().abs().numpy(), kind="stable")))
         values = project(network, task.source, task.rows[: base.SPREAD_ROWS]).astype(np.float64)
         spread = np.maximum(np.sqrt(np.mean(values**2, axis=0)), 1e-12)
+        if not np.isfinite(spread).all():
+            raise TrainingStopped("the trained network gives infinite values. Train with a lower learning_rate.")
         arrays = {name: t.numpy().copy() for name, t in _learned(network).items()}
         self.adopt(arrays | {"spread": spread.astype(np.float32)}, details)
 
     def adopt(self, arrays: Arrays, details: Mapping[str, Any] | None = None) -> Self:
         """Take the arrays of a trained network, checked against the layers that settings and input call for."""
         shape = check_details(details)
+        side = self.settings.side
+        if side and shape[1:] != (side, side) and len(shape) == 3:
+            raise InputError(f"this network takes squares of {side} pixels. Got an input_shape of {shape}.")
         layers = layers_of(self.method, self.settings, shape, self.n_bits)
         expected = array_shapes(layers, shape) | {"spread": (self.n_bits,)}
         if arrays.keys() != expected.keys():
@@ -137,6 +161,8 @@ class DeepHasher(Hasher):
                     f"{name} of {self.name} must be finite float32 of shape {wanted}. "
                     f"Got {array.dtype} of shape {array.shape}."
                 )
+            if name.endswith(("running_var", "spread")) and (array < 0).any():
+                raise InputError(f"{name} of {self.name} is a spread and must not be negative. Train or save it again.")
         self._arrays, self._details = dict(arrays), dict(details or {})
         self._network = self._runtime = None
         if (np.diff(self.scale**2) > 0).any():
@@ -148,6 +174,19 @@ class DeepHasher(Hasher):
     def details(self) -> dict[str, Any]:
         """Input shape and what the training data was."""
         return self._details
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """Whose pretrained network is in it, and what was done with it."""
+        kind = self.settings.network if self.settings.fine_tuned else self.features.partition("@")[0]
+        if kind not in BACKBONES:
+            return {}
+        whose = f"{kind}, pretrained on ImageNet (licence of the weights: {BACKBONES[kind].licence})"
+        if not self.settings.fine_tuned:
+            return {"backbone": f"{whose}; frozen, used as features ({self.features})"}
+        kept = "kept" if self.settings.freeze_statistics else "learned anew"
+        how = f"at {self.settings.side} pixels, {self.settings.backbone_rate:g} of the head's learning rate"
+        return {"backbone": f"{whose}; fine-tuned {how}, statistics of its batch norms {kept}"}
 
     @property
     def scale(self) -> NDArray[np.float64]:
@@ -197,7 +236,9 @@ class DeepHasher(Hasher):
         from bitscale.deep.source import ImageSource, VectorSource
 
         if self.features == "pixels":
-            return ImageSource(images)
+            return ImageSource(images, self.settings.side, self.settings.fine_tuned)
+        if self.features == "none" and isinstance(images, Vectors):
+            return VectorSource(images.check())  # mapped, and left so
         return VectorSource(self._extract(images))
 
     def _labels(self, train: Labelled, source: Source) -> Labels:
@@ -224,9 +265,11 @@ class DeepHasher(Hasher):
     def _batches(self, images: Any, shape: tuple[int, ...]) -> Iterator[NDArray[Any]]:
         """uint8 (m, H, W, C), or float32 (m, d)."""
         if len(shape) == 3:
-            lazy = as_images(images)
-            for start in range(0, len(lazy), ENCODE_BATCH):
-                yield check_pixels(read(lazy, np.arange(start, min(start + ENCODE_BATCH, len(lazy)))), shape)
+            lazy, step, settings = as_images(images), at_a_time(shape, ENCODE_BATCH), self.settings
+            for start in range(0, len(lazy), step):
+                some = read(lazy, np.arange(start, min(start + step, len(lazy))))
+                side = settings.side
+                yield check_pixels(to_squares(some, side, settings.fine_tuned) if side else some, shape)
             return
         vectors = self._extract(images)
         if vectors.shape[1:] != shape:
@@ -238,63 +281,3 @@ class DeepHasher(Hasher):
 def _learned(network: HashNetwork) -> dict[str, Any]:
     """The float tensors of a network; batch norm's counter of batches is not one and says nothing here."""
     return {name: tensor for name, tensor in network.state_dict().items() if tensor.is_floating_point()}
-
-
-class DRSCH(DeepHasher):
-    """Deep Regularized Similarity Comparison Hashing: eq-12, every bit weighs 1."""
-
-    name = "drsch"
-    method = METHODS["drsch"]
-
-
-class DSCH(DeepHasher):
-    """DRSCH without the Laplacian term."""
-
-    name = "dsch"
-    method = METHODS["dsch"]
-
-
-class BSDRSCH(DeepHasher):
-    """Bit-scalable DRSCH: the weights of the bits are learned with the codes."""
-
-    name = "bs-drsch"
-    method = METHODS["bs-drsch"]
-
-
-class BSDSCH(DeepHasher):
-    """Bit-scalable DSCH."""
-
-    name = "bs-dsch"
-    method = METHODS["bs-dsch"]
-
-
-class DSRH(DeepHasher):
-    """Deep Semantic Ranking Hashing: triplets count by relevance gain, bits are kept balanced."""
-
-    name = "dsrh"
-    method = METHODS["dsrh"]
-
-
-class Nested(DeepHasher):
-    """Ours: every prefix of the code is trained as a code, weights never increase."""
-
-    name = "nested"
-    method = METHODS["nested"]
-
-
-class Euclidean(DeepHasher):
-    """Without the tanh-like layer: `encode` returns Embeddings, which rank by squared distance."""
-
-    name = "euclidean"
-    method = METHODS["euclidean"]
-    binary = False
-
-    def encode(self, images: Any) -> Embeddings:  # type: ignore[override]  # the one declared difference
-        """float32 (n, q)."""
-        blocks = [np.zeros((0, self.n_bits), np.float32), *self._values(images)]
-        return Embeddings(np.concatenate(blocks), model=self.fingerprint)
-
-    def relax(self, images: Any) -> Relaxed:
-        """There is nothing to relax."""
-        _ = self.arrays
-        raise InputError("euclidean has no bits to relax: encode gives real values already.")

@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from bitscale.deep.plan import Layer, plan
+from bitscale.deep.layers import Layer
+from bitscale.deep.plan import plan
 from bitscale.deep.settings import DeepSettings
 
 SPREAD = 16.0  # started alike, free weights stay alike, and the heaviest bits are much the same bit

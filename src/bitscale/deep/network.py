@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Self, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bitscale.deep.plan import UNITS, Layer
+from bitscale.deep.layers import UNITS, Layer, has_bias
+from bitscale.features.networks import SameConv
 
 Scale = Literal["none", "free", "ordered"]
 FIRST_STEP = 0.01  # by how much each ordered weight exceeds the next, at the start
@@ -30,6 +31,8 @@ class HashNetwork(nn.Module):
         super().__init__()
         self.tanh_like = any(layer.kind == "tanh-like" for layer in layers)
         self.n_bits = layers[-1].shape[0]
+        self.n_pretrained = sum(layer.pretrained for layer in layers)  # the first layers of phi
+        self.still = False  # whether batch norms of those keep the means and variances they came with
         self.phi = nn.Sequential(*_modules([x for x in layers if x.kind not in ("tanh-like", "weights")], input_shape))
         per_channel = (input_shape[0],) + (1,) * (len(input_shape) - 1)
         self.register_buffer("input_mean", torch.zeros(per_channel))
@@ -41,6 +44,20 @@ class HashNetwork(nn.Module):
         elif scale == "ordered":
             steps = (start - torch.cat([start[1:], start.new_zeros(1)])).clamp(min=FIRST_STEP)
             self.w = nn.Parameter(steps.expm1().log().float())  # the inverse of softplus
+
+    @property
+    def backbone(self) -> nn.Sequential:
+        """The layers that start from pretrained weights; the head is what follows."""
+        return cast(nn.Sequential, self.phi[: self.n_pretrained])
+
+    def train(self, mode: bool = True) -> Self:
+        """As torch's; batch norms that are to keep their statistics stay as in use."""
+        super().train(mode)
+        if self.still:
+            for module in self.backbone.modules():
+                if isinstance(module, nn.BatchNorm2d):
+                    module.eval()
+        return self
 
     def project(self, images: Tensor) -> Tensor:
         """phi(I), whose signs are the bits: (b, q)."""
@@ -89,6 +106,20 @@ class Beside(nn.Module):
         return torch.cat([x, torch.relu(self.layer(x))], dim=1)
 
 
+class Block(nn.Module):
+    """Some layers as one; a residual one adds what comes in."""
+
+    def __init__(self, layers: Sequence[Layer], before: tuple[int, ...], residual: bool) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(*_modules(layers, before))
+        self.residual = residual
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(b, C, H, W) -> (b, C', H', W')."""
+        out: Tensor = self.layers(x)
+        return x + out if self.residual else out
+
+
 class MeanPool(nn.Module):
     """The mean over the whole picture: (b, C, H, W) -> (b, C)."""
 
@@ -101,8 +132,7 @@ def _modules(layers: Sequence[Layer], input_shape: tuple[int, ...]) -> list[nn.M
     modules: list[nn.Module] = []
     before = input_shape
     for i, layer in enumerate(layers):
-        bias = i + 1 == len(layers) or layers[i + 1].kind != "batch-norm"
-        modules.append(_module(layer, before, bias))
+        modules.append(_module(layer, before, has_bias(layers, i)))
         before = layer.shape
     return modules
 
@@ -110,9 +140,12 @@ def _modules(layers: Sequence[Layer], input_shape: tuple[int, ...]) -> list[nn.M
 def _module(layer: Layer, before: tuple[int, ...], bias: bool) -> nn.Module:
     width = before[0]
     if layer.kind == "conv":
-        return nn.Conv2d(width, layer.shape[0], layer.size, layer.stride, layer.padding, bias=bias)
+        sizes = (width, layer.shape[0], layer.size, layer.stride)
+        if layer.extra:
+            return SameConv(*sizes, groups=layer.groups, bias=bias)
+        return nn.Conv2d(*sizes, layer.padding, groups=layer.groups, bias=bias)
     if layer.kind == "batch-norm":
-        return nn.BatchNorm2d(width) if len(before) == 3 else nn.BatchNorm1d(width)
+        return (nn.BatchNorm2d if len(before) == 3 else nn.BatchNorm1d)(width, eps=layer.epsilon)
     if layer.kind == "linear":
         return nn.Linear(width, layer.shape[0], bias=bias)
     if layer.kind == "average-pool":
@@ -122,6 +155,10 @@ def _module(layer: Layer, before: tuple[int, ...], bias: bool) -> nn.Module:
         return nn.Dropout(layer.rate)
     if layer.kind == "beside":
         return Beside(width)
+    if layer.inside:
+        return Block(layer.inside, before, layer.kind == "residual")
+    if layer.kind == "relu6":
+        return nn.ReLU6(inplace=True)  # batch norm before it keeps its input, so a map is saved
     plain: dict[str, type[nn.Module]] = {"relu": nn.ReLU, "flatten": nn.Flatten, "mean-pool": MeanPool}
     return plain[layer.kind]()
 

@@ -12,26 +12,30 @@ from torch import Tensor
 
 from bitscale.data.images import as_images, read
 from bitscale.data.splits import Images, Int
-from bitscale.deep.pixels import check_pixels
+from bitscale.data.vectors import Vectors
+from bitscale.deep.pixels import check_pixels, to_squares
 from bitscale.errors import InputError
 
+HASH_ROWS = 16_384
 STATISTICS_ROWS = 5_000  # training images that mean and spread are measured on
 
 
 class ImageSource:
-    """Images of one size and mode; never more than a batch in memory."""
+    """Images of one size and mode, or brought to squares of a `side`, in colour where asked for; read by the batch."""
 
-    def __init__(self, images: Any) -> None:
+    def __init__(self, images: Any, side: int = 0, colour: bool = False) -> None:
         self.images: Images = as_images(images)
+        self.side, self.colour = side, colour
         height, width, channels = self.images[0].shape if len(self.images) else (1, 1, 1)
-        self.shape: tuple[int, ...] = (channels, height, width)
+        self.shape: tuple[int, ...] = (3 if colour else channels, side or height, side or width)
 
     def __len__(self) -> int:
         return len(self.images)
 
     def batch(self, rows: Int) -> Tensor:
         """float32 (m, C, H, W), values 0 to 255."""
-        pixels = check_pixels(read(self.images, rows), self.shape)
+        found = read(self.images, rows)
+        pixels = check_pixels(to_squares(found, self.side, self.colour) if self.side else found, self.shape)
         return torch.from_numpy(pixels).permute(0, 3, 1, 2).to(torch.float32)
 
     def fingerprint(self) -> str:
@@ -42,7 +46,7 @@ class ImageSource:
 class VectorSource:
     """Vectors (n, d) in the place of images: features, or the user's own embeddings."""
 
-    def __init__(self, vectors: np.ndarray[Any, np.dtype[np.float32]]) -> None:
+    def __init__(self, vectors: NDArray[np.float32] | Vectors) -> None:
         self.vectors = vectors
         self.shape: tuple[int, ...] = (vectors.shape[1],)
 
@@ -55,7 +59,10 @@ class VectorSource:
 
     def fingerprint(self) -> str:
         """Identifies the vectors and their order."""
-        return hashlib.sha256(np.ascontiguousarray(self.vectors).tobytes()).hexdigest()
+        digest = hashlib.sha256()
+        for start in range(0, len(self), HASH_ROWS):  # mapped vectors are not drawn into memory at once
+            digest.update(np.ascontiguousarray(self.vectors[start : start + HASH_ROWS]).data)
+        return digest.hexdigest()
 
 
 Source = ImageSource | VectorSource

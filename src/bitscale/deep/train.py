@@ -32,7 +32,7 @@ from bitscale.deep.sampler import Sampler
 from bitscale.deep.settings import DeepSettings
 from bitscale.deep.source import Source, augment
 from bitscale.deep.validation import validation_map
-from bitscale.errors import TrainingStopped
+from bitscale.errors import CorruptFile, TrainingStopped
 from bitscale.files import write_whole
 
 CHECKPOINT_SECONDS = 180.0
@@ -105,6 +105,7 @@ class Training:
                     saved = now
                 if interrupted():
                     raise KeyboardInterrupt
+        self._check_weights()
         self.save()
         if self.best:
             self.network.load_state_dict(self.best)
@@ -163,9 +164,8 @@ class Training:
         """Write checkpoint and history to the run's folder, if it has one."""
         if self.folder is None or not self.ranks.main:
             return
+        self._check_weights()
         model = dict(self.network.state_dict())
-        if not all(bool(torch.isfinite(tensor).all()) for tensor in model.values()):
-            self._diverged("a weight")
         optimizer = checkpoint.optimizer_state(self.optimizer)
         state = checkpoint.Checkpoint(
             self.step, self.task.identity, model, optimizer, self.best, self.best_map, self.history
@@ -178,9 +178,16 @@ class Training:
         """Go on from the checkpoint in the run's folder."""
         assert self.folder is not None
         state = checkpoint.read(self.folder, self.task.identity)
-        self.network.load_state_dict(state.model)
-        checkpoint.restore_optimizer(self.optimizer, state.optimizer)
+        try:
+            self.network.load_state_dict(state.model)
+            checkpoint.restore_optimizer(self.optimizer, state.optimizer)
+        except (RuntimeError, ValueError, KeyError, TypeError) as error:
+            raise CorruptFile(f"{self.folder / checkpoint.NAME} does not fit this network ({error}).") from error
         self.step, self.history, self.best, self.best_map = state.step, state.history, state.best, state.best_map
+
+    def _check_weights(self) -> None:
+        if not all(bool(torch.isfinite(tensor).all()) for tensor in self.network.state_dict().values()):
+            self._diverged("a weight")
 
     def _diverged(self, what: str) -> None:
         kept = "No folder was given to keep checkpoints in."
@@ -216,7 +223,10 @@ def draw_moves(settings: DeepSettings, n: int, rng: np.random.Generator) -> Int:
 
 def make_optimizer(network: HashNetwork, settings: DeepSettings) -> torch.optim.Optimizer:
     """Adam or SGD; bit weights in a group of their own, neither decayed nor bound to the network's rate."""
-    groups: list[dict[str, Any]] = [{"params": list(network.phi.parameters()), "multiple": 1.0}]
+    backbone, head = network.phi[: network.n_pretrained], network.phi[network.n_pretrained :]
+    groups: list[dict[str, Any]] = [{"params": list(head.parameters()), "multiple": 1.0}]
+    if network.n_pretrained:
+        groups.append({"params": list(backbone.parameters()), "multiple": settings.backbone_rate})
     if network.kind != "none":
         groups.append({"params": [network.w], "multiple": settings.scale_rate, "weight_decay": 0.0})
     if settings.optimizer == "sgd":

@@ -41,6 +41,7 @@ class Unsupervised(DeepHasher):
     """Codes learned without labels; those of the training part are not looked at."""
 
     name = "unsupervised"
+    supervised = False
     method = replace(METHODS["nested"], name="unsupervised")
     Settings = UnsupervisedSettings
     settings: UnsupervisedSettings

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bitscale.data.splits import Int, relevance
 from bitscale.deep.network import HashNetwork
+from bitscale.deep.pixels import at_a_time
 from bitscale.deep.source import Source
 from bitscale.metrics import expected_ap, mean, rank
 
@@ -25,10 +26,11 @@ def project(network: HashNetwork, source: Source, rows: Int) -> NDArray[np.float
     training = network.training
     network.eval()
     device = network.input_mean.device
+    step = at_a_time(source.shape, BATCH)
     blocks = [np.zeros((0, network.n_bits), np.float32)]
     with torch.inference_mode():
-        for start in range(0, len(rows), BATCH):
-            blocks.append(network.project(source.batch(rows[start : start + BATCH]).to(device)).cpu().numpy())
+        for start in range(0, len(rows), step):
+            blocks.append(network.project(source.batch(rows[start : start + step]).to(device)).cpu().numpy())
     network.train(training)
     return np.concatenate(blocks)
 

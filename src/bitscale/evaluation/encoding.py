@@ -13,7 +13,7 @@ import numpy as np
 
 from bitscale.codes import Codes, Relaxed
 from bitscale.data.splits import Split
-from bitscale.errors import InputError
+from bitscale.embeddings import Embeddings
 from bitscale.hashers.base import Hasher
 
 Progress = Callable[[str, int, int], None]  # what, done so far, total
@@ -23,12 +23,21 @@ SAMPLE = 64  # images that uncached extraction is timed on, where features come 
 
 @dataclass(frozen=True)
 class Encoded:
-    """A split as one model sees it. `queries` are relaxed where the ranking is; `database` never is."""
+    """A split as one model sees it. `queries` are relaxed where the ranking is; `database` never is.
 
-    queries: Codes | Relaxed
-    database: Codes
+    Both are embeddings where the model gives real values (`binary = False`).
+    """
+
+    queries: Codes | Relaxed | Embeddings
+    database: Codes | Embeddings
     feature_seconds: float  # a query image
     hash_seconds: float  # a query image
+
+    @property
+    def embeddings(self) -> tuple[Embeddings, Embeddings] | None:
+        """Queries and database where they are real values."""
+        both = (self.queries, self.database)
+        return both if isinstance(both[0], Embeddings) and isinstance(both[1], Embeddings) else None  # type: ignore[return-value]
 
 
 class Stopwatch:
@@ -48,9 +57,6 @@ class Stopwatch:
 
 def encode_split(hasher: Hasher, split: Split, *, relaxed: bool, progress: Progress | None = None) -> Encoded:
     """Every query and every database image through the hasher once; P0's database is its queries."""
-    if not getattr(hasher, "binary", True):
-        # The seam for real-valued methods: they would give `Embeddings` here, and squared distances in `search`.
-        raise InputError(f"{hasher.name} gives embeddings, not codes, and those cannot be evaluated yet.")
     timed, watch = with_stopwatch(hasher, "features of queries", progress)
     start = time.perf_counter()
     queries = timed.relax(split.query.images) if relaxed else timed.encode(split.query.images)

@@ -23,9 +23,9 @@ class Score:
 
     metric: str
     value: float
-    bits: int
+    bits: int  # or values, of a method without bits
     code: str  # "trained at 64", or "truncated from 64"
-    ranking: str  # weighted, plain or relaxed
+    ranking: str  # weighted, plain, relaxed, or squared distance
     ties: str  # what was done about items at one distance
     dataset: str
     protocol: str

@@ -10,25 +10,30 @@ from typing import Any
 import numpy as np
 
 from bitscale import metrics as m
-from bitscale.codes import check_bits
+from bitscale.codes import Codes, check_bits
 from bitscale.data.splits import Split, check_seed
+from bitscale.embeddings import Embeddings
 from bitscale.errors import InputError
 from bitscale.evaluation.encoding import Encoded, Progress, encode_split
 from bitscale.evaluation.rankings import RankingWriter
 from bitscale.evaluation.report import Length, Report, Score, Seconds
 from bitscale.evaluation.search import Values, radius_of, score_blocks, search_seconds
 from bitscale.hashers.base import Hasher
-from bitscale.index.exact import ExactIndex
 from bitscale.version import __version__
 
 RANKINGS = ("weighted", "plain", "relaxed")
+SQUARED = "squared distance"  # how the ranking of real values is called in a report
 
 
-def default_metrics(split: Split) -> tuple[str, ...]:
-    """The paper's metrics, and the bounds ties leave; MAP within the first hits where the protocol says so."""
+def default_metrics(split: Split, hasher: Hasher | None = None) -> tuple[str, ...]:
+    """The paper's metrics, and the bounds ties leave; MAP within the first hits where the protocol says so.
+
+    A hasher that gives real values in the place of bits has no Hamming balls.
+    """
     at = "" if split.top is None else f"@{split.top}"
     maps = (f"map{at}", f"map-ordered{at}", f"map-best{at}", f"map-worst{at}")
-    return (*maps, "precision@500", "ham2", "ham2-empty")
+    balls = () if hasher is not None and not hasher.binary else ("ham2", "ham2-empty")
+    return (*maps, "precision@500", *balls)
 
 
 def evaluate(
@@ -48,25 +53,26 @@ def evaluate(
     bits           code lengths; shorter ones than the model's are its first bits. Default: the model's own
     metrics        names, see `bitscale.metrics.named`. Default: `default_metrics(split)`
     ranking        "weighted" by bit weights, "plain" by how many bits differ, or "relaxed": real-valued queries
-                   against binary items, weighted. Where all bits weigh the same, "weighted" is reported as "plain"
+                   against binary items, weighted. Where all bits weigh the same, "weighted" is reported as "plain".
+                   A method that gives real values (euclidean) is ranked, and reported, by squared distance
     seed           of the one shuffle that order-based metrics break ties by
     keep_rankings  a folder to keep raw rankings in, so that `rescore` gives new metrics without a new run
     threads        for ranking; default all cores
     progress       called with (what, done, total)
     """
     lengths = [bits] if isinstance(bits, int | np.integer) else list(bits if bits is not None else [hasher.n_bits])
-    names = [metrics] if isinstance(metrics, str) else list(metrics if metrics is not None else default_metrics(split))
+    if metrics is None:
+        metrics = default_metrics(split, hasher)
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
     check_request(hasher, lengths, names, ranking, keep_rankings)
     check_seed(seed, "the seed of ties")
     writer = None if keep_rankings is None else RankingWriter(Path(keep_rankings))
     encoded = encode_split(hasher, split, relaxed=ranking == "relaxed", progress=progress)
-    named = "plain" if ranking == "weighted" and not np.ptp(encoded.database.bit_weights) else ranking
-    index = ExactIndex(encoded.database)
+    named = ranking_name(encoded.database, ranking)
     scores: list[Score] = []
     rows: list[Length] = []
-    for used in lengths:
+    for used, searching in zip(lengths, search_seconds(encoded, lengths, ranking), strict=True):
         values = _values(encoded, split, used, names, ranking, seed, threads, progress, writer)
-        searching = search_seconds(index, encoded.queries, used, ranking)
         scores += make_scores(values, names, _facts(hasher, split, used, named, seed))
         rows.append(_length(hasher, encoded, used, searching))
     report = Report(tuple(scores), tuple(rows), len(split.query), len(split.database), __version__)
@@ -134,13 +140,21 @@ def _facts(hasher: Hasher, split: Split, bits: int, ranking: str, seed: int) -> 
     }
 
 
+def ranking_name(database: Codes | Embeddings, ranking: str) -> str:
+    """What the ranking is called beside every number."""
+    if isinstance(database, Embeddings):
+        return SQUARED
+    return "plain" if ranking == "weighted" and not np.ptp(database.bit_weights) else ranking
+
+
 def code_name(bits: int, n_bits: int) -> str:
     """Whether codes of this length are a model's own, or the first bits of longer ones."""
     return f"trained at {n_bits}" if bits == n_bits else f"truncated from {n_bits}"
 
 
 def _length(hasher: Hasher, encoded: Encoded, bits: int, searching: float) -> Length:
-    health = m.code_health(encoded.database.truncate(bits))
+    database = encoded.database
+    health = m.code_health(database.truncate(bits) if isinstance(database, Codes) else database)
     return Length(
         bits=int(bits),
         code=code_name(bits, hasher.n_bits),
@@ -167,5 +181,27 @@ def check_request(
     m.check_names(names)
     if ranking not in RANKINGS:
         raise InputError(f"ranking must be one of {', '.join(RANKINGS)}. Got {ranking!r}.")
+    if not hasher.binary:
+        _check_real(hasher, lengths, names, ranking, keep_rankings)
     if keep_rankings is not None and Path(keep_rankings).is_dir() and any(Path(keep_rankings).iterdir()):
         raise InputError(f"rankings are kept in a folder of their own. {keep_rankings} is not empty; choose another.")
+
+
+def _check_real(hasher: Hasher, lengths: list[int], names: list[str], ranking: str, keep: str | Path | None) -> None:
+    """What cannot be asked of a method whose values are real: there are no bits to cut, to weigh or to count."""
+    balls = [name for name in names if radius_of(name) is not None]
+    if balls:
+        raise InputError(
+            f"{', '.join(balls)} counts differing bits, and {hasher.name} gives real values. Ask for map, precision@k, "
+            "recall@k or cmc@k, or evaluate a binary method (drsch)."
+        )
+    if lengths != [hasher.n_bits]:
+        raise InputError(
+            f"the {hasher.n_bits} values of {hasher.name} have no order to cut them in. Got bits {lengths}; evaluate "
+            f"{hasher.n_bits}, or train a model at each length (--each)."
+        )
+    if ranking != RANKINGS[0] or keep is not None:
+        raise InputError(
+            f"{hasher.name} is ranked by squared distance: leave ranking as it is, and keep no rankings, which hold "
+            "counts of bits."
+        )

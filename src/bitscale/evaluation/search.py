@@ -1,6 +1,6 @@
 """Rank every query of an encoded split, a block at a time on some threads, and score each block.
 
-Distances are integers (`scan.integer_blocks`), exact and quick to sort; nothing of size queries x items is held.
+Distances are integers (`bitscale.scan`), exact and quick to sort; nothing of size queries x items is held.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from bitscale import metrics
 from bitscale.codes import Codes, Relaxed
 from bitscale.data.splits import Split, relevance
+from bitscale.embeddings import Embeddings
 from bitscale.evaluation.encoding import Encoded, Progress
 from bitscale.hamming import CostTerms, cost_terms, count_terms
 from bitscale.index.exact import ExactIndex
 from bitscale.metrics import Balls, Ranking
-from bitscale.scan import integer_blocks
+from bitscale.scan import integer_blocks, squared_blocks
 
 BLOCK_CELLS = 500_000  # distances of a block: small enough that sorting stays in the cache
 LEAST_ROWS, MOST_CELLS = 8, 4_000_000  # with many items, larger blocks spare passes over all of them
@@ -31,7 +32,8 @@ TIMED_QUERIES, TIMED_K = 50, 100
 
 Int = NDArray[np.int64]
 Values = dict[str, NDArray[np.float64]]  # metric -> one value a query
-Block = tuple[Int, NDArray[np.int32], NDArray[np.int32]]  # query rows, distances to rank by, plain counts
+Counts = NDArray[np.int32]
+Block = tuple[Int, Counts | Int, Counts | None]  # query rows, distances to rank by, plain counts of bits
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ def score_blocks(
         hits = relevant(rows)  # (m, n_items)
         away = [split.left_out(int(i)) for i in rows] if split.left_out else None
         ranked = metrics.rank(distances, hits, left_out=away, seed=seed)
+        if plain is None:  # real values: there are no balls to count in
+            return Scored(rows, metrics.score(names, ranked))
         values = score(names, ranked, lambda radius: metrics.balls(plain, hits, left_out=away, radius=radius))
         if not keep:
             return Scored(rows, values)
@@ -80,13 +84,18 @@ def score_blocks(
 
 def distance_blocks(encoded: Encoded, bits: int, ranking: str) -> Iterator[Block]:
     """Where distances come from: integers in the order of the ranking asked for, and plain Hamming beside them."""
-    terms, counts = ranking_terms(encoded.queries, bits, ranking), count_terms(encoded.queries, bits)
     cells = min(max(BLOCK_CELLS, LEAST_ROWS * len(encoded.database)), MOST_CELLS)
-    plain = integer_blocks(counts, encoded.database, cells)
+    queries, database = encoded.queries, encoded.database
+    if isinstance(queries, Embeddings) or isinstance(database, Embeddings):
+        assert encoded.embeddings  # never one without the other
+        yield from ((rows, block, None) for rows, block in squared_blocks(*encoded.embeddings, cells))
+        return
+    terms, counts = ranking_terms(queries, bits, ranking), count_terms(queries, bits)
+    plain = integer_blocks(counts, database, cells)
     if terms is None:  # all bits weigh the same: the counts rank as well, and their keys are shorter
         yield from ((rows, block, block) for rows, block in plain)
         return
-    weighted = integer_blocks(terms, encoded.database, cells)
+    weighted = integer_blocks(terms, database, cells)
     for (rows, block), (_, beside) in zip(weighted, plain, strict=True):
         yield rows, block, beside
 
@@ -150,8 +159,29 @@ def ahead(work: Callable[[Block], Scored], blocks: Iterator[Block], threads: int
                 future.cancel()
 
 
-def search_seconds(index: ExactIndex, queries: Codes | Relaxed, bits: int, ranking: str) -> float:
-    """The S of the paper's F + H + S: mean seconds of a lone search for the 100 nearest, on one thread."""
+def search_seconds(encoded: Encoded, lengths: Sequence[int], ranking: str) -> list[float]:
+    """The S of the paper's F + H + S for each length: mean seconds of a lone search for the 100 nearest."""
+    queries, database = encoded.queries, encoded.database
+    if isinstance(queries, Embeddings) or isinstance(database, Embeddings):
+        assert encoded.embeddings
+        return [_scan_seconds(*(lot.values for lot in encoded.embeddings))] * len(lengths)
+    index = ExactIndex(database)
+    return [_index_seconds(index, queries, bits, ranking) for bits in lengths]
+
+
+def _scan_seconds(queries: NDArray[np.float32], items: NDArray[np.float32]) -> float:
+    """By a scan of all items: there is no index of real values here."""
+    squares = np.einsum("ij,ij->i", items, items)
+    lot, k = queries[:TIMED_QUERIES], min(TIMED_K, len(items)) - 1
+    start = time.perf_counter()
+    for query in lot:
+        distances = squares - 2 * (items @ query)
+        near = np.argpartition(distances, k)[: k + 1]
+        near[np.argsort(distances[near])]
+    return (time.perf_counter() - start) / len(lot)
+
+
+def _index_seconds(index: ExactIndex, queries: Codes | Relaxed, bits: int, ranking: str) -> float:
     lot = queries[: min(TIMED_QUERIES, len(queries))]
     weights = np.ones(queries.n_bits) if ranking == "plain" else None
     k = min(TIMED_K, len(index))

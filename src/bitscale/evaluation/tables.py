@@ -38,7 +38,8 @@ def notes(report: Report) -> list[str]:
 
 def columns(report: Report) -> list[str]:
     """The table's headings: one column a code length."""
-    return ["", *(f"{length.bits} bits\n{length.code}" for length in report.lengths)]
+    unit = "values" if report.scores[0].ranking == "squared distance" else "bits"
+    return ["", *(f"{length.bits} {unit}\n{length.code}" for length in report.lengths)]
 
 
 def rows(report: Report) -> list[list[str]]:

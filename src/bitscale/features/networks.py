@@ -11,6 +11,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
+from bitscale.features.stages import EFFICIENTNET_LITE0, MOBILENETV2
+
 
 def conv_bn(c_in: int, c_out: int, kernel: int, stride: int = 1, groups: int = 1) -> nn.Sequential:
     """Convolution, batch norm, ReLU6: the brick of MobileNetV2."""
@@ -45,21 +47,13 @@ class MobileNetV2(nn.Module):
     """Sandler et al., CVPR 2018, table 2; features are the 1,280 channels averaged over the image."""
 
     dim = 1280
-    stages = (  # expand, channels, repeats, stride
-        (1, 16, 1, 1),
-        (6, 24, 2, 2),
-        (6, 32, 3, 2),
-        (6, 64, 4, 2),
-        (6, 96, 3, 1),
-        (6, 160, 3, 2),
-        (6, 320, 1, 1),
-    )
+    stages = MOBILENETV2
 
     def __init__(self) -> None:
         super().__init__()
         layers: list[nn.Module] = [conv_bn(3, 32, 3, 2)]
         channels = 32
-        for expand, out, repeats, stride in self.stages:
+        for expand, out, repeats, stride, _ in self.stages:
             for i in range(repeats):
                 layers.append(InvertedResidual(channels, out, stride if i == 0 else 1, expand))
                 channels = out
@@ -118,15 +112,7 @@ class EfficientNetLite0(nn.Module):
     """EfficientNet-B0 (Tan and Le, ICML 2019, table 1) in its Lite form; features: 1,280 pooled channels."""
 
     dim = 1280
-    stages = (  # expand, channels, repeats, stride, kernel
-        (1, 16, 1, 1, 3),
-        (6, 24, 2, 2, 3),
-        (6, 40, 2, 2, 5),
-        (6, 80, 3, 2, 3),
-        (6, 112, 3, 1, 5),
-        (6, 192, 4, 2, 5),
-        (6, 320, 1, 1, 3),
-    )
+    stages = EFFICIENTNET_LITE0
 
     def __init__(self) -> None:
         super().__init__()

@@ -10,7 +10,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_type_hints
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.codes import MAX_BITS, Codes, Relaxed
+from bitscale.data.images import is_lazy
 from bitscale.data.splits import Labelled, check_seed
 from bitscale.errors import InputError, NotFitted
 
@@ -39,6 +40,7 @@ class Hasher(ABC):
 
     name: ClassVar[str]
     Settings: ClassVar[type[Any]]
+    supervised: ClassVar[bool] = True  # False: labels are not looked at
     binary: ClassVar[bool] = True  # False: `encode` returns Embeddings, real values without a sign
 
     def __init__(self, n_bits: int, *, features: str = "pixels", seed: int = 0, settings: Any = None) -> None:
@@ -60,6 +62,11 @@ class Hasher(ABC):
     @property
     def details(self) -> dict[str, Any]:
         """What a file tells about the model besides its arrays; `adopt` takes it back."""
+        return {}
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """What a model card and `bitscale info` say besides, by title."""
         return {}
 
     @property
@@ -144,13 +151,24 @@ class Hasher(ABC):
         return np.ascontiguousarray(x, np.float32)
 
 
+def later(default: Any) -> Any:
+    """A setting that came after models had been written: at its default it is no part of a model's identity."""
+    return field(default=default, metadata={"later": True})
+
+
+def settings_identity(settings: Any) -> dict[str, Any]:
+    """The settings that tell models apart, by name; a file written before a setting was there stays the same."""
+    new = {f.name for f in fields(settings) if f.metadata.get("later") and getattr(settings, f.name) == f.default}
+    return {name: value for name, value in asdict(settings).items() if name not in new}
+
+
 def make_settings(kind: type[Hasher], given: Mapping[str, Any]) -> Any:
     """`kind.Settings` from keyword arguments, or say which settings there are."""
     hints = get_type_hints(kind.Settings)
-    known = {field.name: field.default for field in fields(kind.Settings)}
+    known = {each.name: each.default for each in fields(kind.Settings)}
     for name, value in given.items():
         if name not in known:
-            there = ", ".join(f"{field}={default!r}" for field, default in known.items()) or "none"
+            there = ", ".join(f"{said}={default!r}" for said, default in known.items()) or "none"
             raise InputError(f"{kind.name} has no setting {name!r}. Its settings: {there}.")
         wanted = hints[name]
         if wanted is float and isinstance(value, int) and not isinstance(value, bool):
@@ -164,16 +182,12 @@ def some_rows(images: Any, start: int, stop: int) -> Any:
     """Rows [start, stop) of images, lazily where they are lazy."""
     if start == 0 and stop == len(images):
         return images
-    return images.take(np.arange(start, stop)) if hasattr(images, "fingerprint") else images[start:stop]
+    return images.take(np.arange(start, stop)) if is_lazy(images) else images[start:stop]
 
 
 def digest(hasher: Hasher) -> str:
     """Identifies a fitted hasher: its method, settings and everything learned."""
-    settings = asdict(hasher.settings)
-    for field in fields(hasher.settings):
-        if field.metadata.get("later") and settings[field.name] == field.default:
-            del settings[field.name]  # models saved before there was this setting keep their fingerprint
-    identity: list[Any] = [hasher.name, hasher.n_bits, hasher.features, settings]
+    identity: list[Any] = [hasher.name, hasher.n_bits, hasher.features, settings_identity(hasher.settings)]
     identity += [hasher.details] if hasher.details else []
     found = hashlib.sha256(json.dumps(identity, sort_keys=True).encode())
     for name, array in sorted(hasher.arrays.items()):

@@ -23,6 +23,7 @@ def model_card(hasher: Hasher, split: Split) -> str:
             "| | |",
             "|---|---|",
             f"| method | {hasher.name} on {hasher.features} |",
+            *(f"| {title} | {text} |" for title, text in hasher.notes.items()),
             f"| code length | {hasher.n_bits} bits; any shorter code is its first bits |",
             f"| bit weights | {spread} |",
             f"| trained on | {split.name}, the {len(split.train):,} training images of protocol {split.protocol} |",
@@ -32,7 +33,9 @@ def model_card(hasher: Hasher, split: Split) -> str:
             f"| written by | bitscale {__version__}, numpy {np.__version__} |",
             *(f"| {name} | {value} |" for name, value in settings.items()),
             "",
-            "The query images of the dataset were not used for training or for choosing settings.",
+            "The queries of the dataset were not used for training or for choosing settings."
+            if split.protocol != "unlabelled"
+            else "All items of the dataset were used for training, without labels.",
             "",
             "```python",
             "import bitscale as bs",

@@ -45,6 +45,8 @@ def read(path: Path) -> tuple[dict[str, Any], Arrays]:
     """The metadata and arrays of a hasher file; what they must be is checked by `load_hasher`."""
     if not path.is_file():
         raise FileError(f"there is no hasher file {path}. Write one with hasher.save(path).")
+    if path.suffix == ".onnx":
+        raise FileError(f"{path} is an ONNX file, for other programs. bitscale reads the .safetensors it was made of.")
     try:
         with safe_open(path, framework="numpy") as file:
             header = (file.metadata() or {}).get(KEY)

@@ -27,6 +27,7 @@ class ITQ(LinearHasher):
     """Starts where PCA-RR ends: same axes, same random rotation for the same seed."""
 
     name = "itq"
+    supervised = False
     Settings = ITQSettings
 
     def _learn(self, x: Float32, labels: Labels, rng: np.random.Generator) -> Arrays:

@@ -20,6 +20,7 @@ class LSH(LinearHasher):
     """Two items at angle t differ in a bit with probability t / pi; of the data only the mean is learned."""
 
     name = "lsh"
+    supervised = False
     Settings = LSHSettings
 
     def _learn(self, x: Float32, labels: Labels, rng: np.random.Generator) -> Arrays:

@@ -20,6 +20,7 @@ class PCARR(LinearHasher):
     """The rotation spreads the variance of the first axes over all bits."""
 
     name = "pca-rr"
+    supervised = False
     Settings = PCARRSettings
 
     def _learn(self, x: Float32, labels: Labels, rng: np.random.Generator) -> Arrays:

@@ -24,6 +24,7 @@ class SH(ClassicalHasher):
     """Bit = sign of sin(pi/2 + k pi (p - a) / (b - a)): mode k along a principal axis p that spans [a, b]."""
 
     name = "sh"
+    supervised = False
     Settings = SHSettings
     shapes: ClassVar = {"matrix": ("d", "q"), "low": ("q",), "frequency": ("q",)}
 
