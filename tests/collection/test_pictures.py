@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bitscale.collection.pictures import encode_files, encode_pictures
+from bitscale.collection.pictures import encode_files, encode_images, encode_pictures
 from bitscale.data.decode import Form, read_picture
 from bitscale.data.images import as_images
 from bitscale.data.splits import Labelled
@@ -25,6 +25,7 @@ def test_files_get_the_codes_their_pixels_would(tmp_path, features):
     (batch,) = encode_files(hasher, paths, workers=1)
     assert batch.codes == hasher.encode(PICTURES) == encode_pictures(hasher, paths)
     assert batch.places == list(range(12))
+    assert batch.codes == encode_images(hasher, PICTURES)
 
 
 def test_forms():
@@ -43,6 +44,19 @@ def test_forms():
         assert (square_form(side**2), square_form(3 * side**2)) == (Form((side, side), 1), Form((side, side)))
     with pytest.raises(InputError, match="no square"):
         square_form(7)
+
+
+def test_images_of_any_size_are_fitted():
+    hasher = load_hasher("fashion-mnist")
+    small = texture(0, 28, 28)[..., 0]
+    assert (
+        encode_images(hasher, [small])
+        == hasher.encode(small[None, ..., None])
+        == encode_images(hasher, [small[..., None]])
+    )
+    assert len(encode_images(hasher, [texture(1, 300, 200), small])) == 2
+    with pytest.raises(InputError, match="an image must be uint8"):
+        encode_images(hasher, [np.zeros((5, 5, 2), np.uint8)])
 
 
 def test_broken_files_and_batches(tmp_path):
