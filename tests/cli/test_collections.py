@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -134,6 +135,17 @@ def test_a_contact_sheet_is_written(made, tmp_path):
     assert page.count("<img") == 11
     assert "<b>" not in page
     assert told("search", folder / "clothes.bsc", 1, "--html", tmp_path / "none" / "x", code=1)["error"]
+
+
+def test_open_shows_the_sheet_in_the_browser(made, tmp_path):
+    (tmp_path / "browse").write_text(f'#!/bin/sh\necho "$1" >> "{tmp_path}/shown"\n')
+    (tmp_path / "browse").chmod(0o755)
+    home = made[0] / "clothes.bsc"
+    environment = {**os.environ, "BROWSER": f"{tmp_path}/browse"}
+    out = bitscale("search", home, 1, "--open", env=environment)
+    page = out.stdout.split("contact sheet: ")[1].strip()
+    assert (tmp_path / "shown").read_text() == f"file://{page}\n"
+    assert "<img" in Path(page).read_text()
 
 
 def test_duplicates_are_found_and_planned(copied):

@@ -64,7 +64,7 @@ def duplicates(
         if not as_json:
             say(f"contact sheet: {page}")
         if open_page:
-            show_page(page)
+            show_page(page, as_json)
 
 
 def tell(found: Duplicates, plan: Path | None) -> None:

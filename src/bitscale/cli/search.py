@@ -69,7 +69,7 @@ def search(
             if not as_json:
                 say(f"contact sheet: {page}")
             if open_page:
-                show_page(page)
+                show_page(page, as_json)
 
 
 def tell(results: Results, encoded: Encoded, as_json: bool) -> None:
