@@ -1,5 +1,6 @@
 """Collections from the command line: every verb, every JSON shape of docs/cli.md, exit codes, hostile names."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -294,6 +295,37 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     assert err == "bitscale: stopped; run the same command again to go on\n"
     with bs.Collection.open(tmp_path / "many.bsc") as photos:
         assert len(photos) < 300
+
+
+def on_terminal(stream, *words, **environment):
+    """What a process writes to one stream, that being a terminal."""
+    ours, theirs = os.openpty()
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: theirs}
+    settings = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", **environment}
+    command = [sys.executable, "-m", "bitscale", *map(str, words)]
+    process = subprocess.Popen(command, env=settings, **streams)
+    os.close(theirs)
+    seen = b""
+    with contextlib.suppress(OSError):  # the end of a terminal is an error
+        while chunk := os.read(ours, 65536):
+            seen += chunk
+    os.close(ours)
+    assert process.wait(60) == 0
+    return seen.decode()
+
+
+def test_colour_is_for_terminals_and_can_be_turned_off(made):
+    words = ("search", made[0] / "clothes.bsc", 1)
+    assert "\x1b[32m" in on_terminal("stdout", *words, NO_COLOR="")
+    assert "\x1b[32m" not in on_terminal("stdout", *words, NO_COLOR="1")
+
+
+def test_a_terminal_gets_a_bar_with_total_and_json_does_not(made, tmp_path):
+    words = ("index", made[0] / "clothes", "--model", "fashion-mnist")
+    bar = on_terminal("stderr", *words, "-c", tmp_path / "a.bsc")
+    assert "reading pictures" in bar
+    assert "of 62" in bar
+    assert on_terminal("stderr", *words, "-c", tmp_path / "b.bsc", "--json") == ""
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
