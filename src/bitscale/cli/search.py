@@ -113,7 +113,8 @@ def table_of(row: Row) -> Table:
         words = [*match.item.labels]
         where = cell(near(match.item.path) if match.item.path else "(no file)")
         where.append("  " + ", ".join(cell(word).plain for word in words) if words else "", "dim")
-        table.add_row(*facts, cell(match.verdict, STYLES[match.verdict]), str(match.id), where)
+        verdict = cell("itself", "blue") if match.itself else cell(match.verdict, STYLES[match.verdict])
+        table.add_row(*facts, verdict, str(match.id), where)
     return table
 
 
