@@ -32,6 +32,20 @@ def test_pictures_become_codes(model, tmp_path):
     assert about["names"] == [*(f"in/sub/{i}.png" for i in range(5)), "one.png"]
 
 
+def test_broken_pictures_are_left_out_and_named(model, tmp_path):
+    (tmp_path / "in").mkdir()
+    for i in range(4):
+        Image.fromarray(PIXELS[i]).resize((50, 40)).save(tmp_path / "in" / f"{i}.jpg")
+    (tmp_path / "in" / "1.jpg").write_bytes(b"rubbish")
+    out = bitscale("encode", model, "in", "-o", "c.npy", "--workers", 1, "--json", cwd=tmp_path)
+    found = json.loads(out.stdout)
+    assert (found["items"], [one["name"] for one in found["skipped"]]) == (3, ["in/1.jpg"])
+    assert "cannot be read as an image" in found["skipped"][0]["reason"]
+    assert json.loads((tmp_path / "c.npy.json").read_text())["names"] == ["in/0.jpg", "in/2.jpg", "in/3.jpg"]
+    out = bitscale("encode", model, "in", "-o", "c.bsi", cwd=tmp_path)
+    assert "left out: in/1.jpg cannot be read" in out.stdout
+
+
 def test_an_array_becomes_an_index(model, tmp_path):
     np.save(tmp_path / "x.npy", PIXELS)
     out = bitscale("encode", model, tmp_path / "x.npy", "-o", tmp_path / "c.bsi")

@@ -86,6 +86,8 @@ def test_single_files_and_lists(collection, tmp_path):
     assert numbers(add(collection, tmp_path / "no ending")) == (1, 0, 0, 0, 0, 0)
     with pytest.raises(InputError, match="nothing to take in"):
         sync(collection, [])
+    with Collection.open(collection.path, read_only=True) as reader, pytest.raises(InputError, match="reading only"):
+        add(reader, paths[0])
     os.chdir(tmp_path)
     assert numbers(add(collection, "in/b")) == (2, 0, 0, 0, 1, 0)
 

@@ -93,15 +93,45 @@ def test_a_worker_killed_midway_costs_nothing_or_its_picture(pictures):
 
 def test_a_hanging_worker_costs_its_picture(pictures):
     """A stopped process stands for a decoder that never ends."""
-    results, stopped = [], []
-    with closing(decode_files(pictures, GREY, workers=1, limits=Limits(seconds=1.5))) as stream:
-        results.append(next(stream))
-        stopped += children()
-        os.kill(stopped[0], signal.SIGSTOP)
+    paths = pictures * 10
+    with closing(decode_files(paths, Form((400, 400)), workers=1, limits=Limits(seconds=1.5))) as stream:
+        results = [next(stream)]
+        os.kill(children()[0], signal.SIGSTOP)
         results += stream
     bad = [result for result in results if isinstance(result, UnreadablePicture)]
-    assert len(results) == len(pictures)
-    assert [result.reason[:18] for result in bad] in ([], ["took longer to dec"])  # none: all was in the pipe already
+    assert len(results) == len(paths)
+    assert [(result.reason[:11], result.lasting) for result in bad] == [("took longer", True)]
+    assert not children()
+
+
+@pytest.fixture
+def poisoned(tmp_path, monkeypatch):
+    """Opening killer.png ends the process that does it, opening sleeper.png takes for ever: as bugs would."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text("""
+import os, signal, sys, time
+
+def watch(event, details):
+    if event == "open" and str(details[0]).endswith("killer.png"):
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if event == "open" and str(details[0]).endswith("sleeper.png"):
+        time.sleep(1000)
+
+sys.addaudithook(watch)
+""")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path / "site"), os.environ.get("PYTHONPATH", "")]))
+    return [str(save(tmp_path / name, 1)) for name in ("killer.png", "1killer.png", "sleeper.png")]
+
+
+def test_pictures_that_kill_or_hang_cost_themselves(pictures, poisoned):
+    killer, other, sleeper = poisoned
+    paths = [killer, *pictures[:20], other, sleeper, *pictures[20:], killer]
+    results = list(decode_files(paths, GREY, workers=2, limits=Limits(seconds=1)))
+    bad = {i: result for i, result in enumerate(results) if isinstance(result, UnreadablePicture)}
+    assert list(bad) == [0, 21, 22, 63]
+    assert "took longer" in bad[22].reason
+    assert all("ended the process that decoded it (killed by SIGSEGV)" in bad[i].reason for i in (0, 21, 63))
+    assert all(result.lasting for result in bad.values())
     assert not children()
 
 
@@ -174,7 +204,7 @@ def test_a_worker_that_cannot_start_is_an_error_not_a_broken_picture(pictures, m
     with pytest.raises(DataError, match="cannot be started"):
         list(decode_files(pictures, GREY, workers=2))
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
-    with pytest.raises(OSError, match="nowhere"):
+    with pytest.raises(DataError, match=r"cannot be started.*nowhere"):
         list(decode_files(pictures, GREY, workers=2))
     assert not children()
 
@@ -245,15 +275,19 @@ def test_ten_thousand_good_and_bad_files(tmp_path):
     n = endurance(10_000)
     rng = np.random.default_rng(0)
     kinds = [encoded(kind, i) for i, kind in enumerate(["JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF"])]
-    paths, damaged = [], []
+    paths, state = [], rng.choice(["whole", "cut", "mangled"], n, p=[0.6, 0.2, 0.2])
     for i in range(n):
-        whole = kinds[i % len(kinds)]
-        bad = bool(rng.random() < 0.3)
-        path = tmp_path / f"{i}.jpg"
-        path.write_bytes(whole[: int(rng.integers(0, len(whole) // 2))] if bad else whole)
-        paths.append(str(path))
-        damaged.append(bad)
+        data = np.frombuffer(kinds[i % len(kinds)], np.uint8).copy()
+        if state[i] == "cut":
+            data = data[: rng.integers(0, len(data) // 2)]
+        if state[i] == "mangled":
+            data[rng.integers(0, len(data), 8)] = rng.integers(0, 256, 8)
+        (tmp_path / f"{i}.jpg").write_bytes(data.tobytes())
+        paths.append(str(tmp_path / f"{i}.jpg"))
     results = list(decode_files(paths, GREY, workers=2))
-    assert [not fine for fine in good(results)] == damaged
+    assert len(results) == n
+    fine = np.array(good(results))
+    assert fine[state == "whole"].all()
+    assert not fine[state == "cut"].any()
     assert all("\n" not in result.reason for result in results if isinstance(result, UnreadablePicture))
     assert not children()

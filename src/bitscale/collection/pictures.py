@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from math import prod
 
 from bitscale.codes import Codes
-from bitscale.data.decode import LIMITS, Form, Limits, Picture, read_picture
-from bitscale.data.images import uniform
+from bitscale.data.decode import LIMITS, Form, Limits, Picture, fit_pixels, read_picture
+from bitscale.data.images import Pixels, as_images, uniform
 from bitscale.data.workers import decode_files
 from bitscale.errors import InputError, UnreadablePicture
 from bitscale.hashers import Hasher
@@ -67,6 +67,13 @@ def encode_pictures(hasher: Hasher, paths: Sequence[str]) -> Codes:
     """The codes of a few files, decoded in this process as the workers would; the first broken one raises."""
     check_takes_pictures(hasher)
     return hasher.encode(uniform([read_picture(path, hasher.picture_form).pixels for path in paths]))
+
+
+def encode_images(hasher: Hasher, images: Sequence[Pixels]) -> Codes:
+    """The codes of images of any size, brought to the form the model takes as files are."""
+    check_takes_pictures(hasher)
+    given = as_images(list(images))
+    return hasher.encode(uniform([fit_pixels(given[i], hasher.picture_form) for i in range(len(given))]))
 
 
 def check_takes_pictures(hasher: Hasher) -> None:

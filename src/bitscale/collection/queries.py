@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bitscale.codes import Codes, Relaxed
-from bitscale.collection.pictures import encode_pictures
+from bitscale.collection.pictures import encode_images, encode_pictures
 from bitscale.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def encode_queries(collection: Collection, query: Any) -> tuple[Codes | Relaxed,
         return query, []
     if isinstance(query, np.ndarray) and query.dtype == np.uint8:
         images = query if query.ndim == 4 else query[None]
-        return collection.hasher.encode(images), [f"image {i}" for i in range(len(images))]
+        return encode_images(collection.hasher, list(images)), [f"image {i}" for i in range(len(images))]
     many: list[Any] = [query] if isinstance(query, str | os.PathLike | int | np.integer) else list(query)
     if not many:
         raise InputError("there is nothing to search for. Give a picture's path, an item's id, or codes.")

@@ -70,6 +70,8 @@ def sync(
     roots = roots_of(sources)
     if not roots:
         raise InputError("there is nothing to take in. Give pictures or folders of pictures.")
+    if collection.read_only:
+        raise InputError(f"{collection.path} was opened for reading only. Open it without read_only=True.")
     hasher = collection.hasher
     check_takes_pictures(hasher)
     plan = scan(collection, roots, accept_missing=accept_missing or not remove_missing)

@@ -97,7 +97,7 @@ def decode(path: str, form: Form, limits: Limits) -> Picture:
     except Exception as error:  # what Pillow's decoders raise on broken files is of every kind
         said = f"cannot be read as an image ({_reason(error)}). It is damaged or not an image."
         raise UnreadablePicture(path, said) from error
-    pixels = np.asarray(shown)
+    pixels = np.array(shown)
     pixels = pixels[..., None] if pixels.ndim == 2 else pixels
     return Picture(pixels, content, facts.st_size, max(facts.st_mtime_ns, 0), kind, *size)
 

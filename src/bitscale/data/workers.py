@@ -16,7 +16,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from math import prod
@@ -31,12 +31,14 @@ from bitscale.errors import DataError, UnreadablePicture
 
 Result = Picture | UnreadablePicture
 
-AHEAD = 16  # pictures sent to a worker before the first of them is answered
+AHEAD = 32  # pictures sent to a worker before the first of them is answered
 _PIPE = 32_768  # bytes of paths that may wait in a pipe: half of what pipes hold, so that sending never blocks
 _HELD = 96 << 20  # bytes of decoded pictures that may wait to be read
 _START_SECONDS = 60.0
+_END_SECONDS = 5.0
 _STARTS = 5  # workers killed in a row before they had begun
 _CURE = "Is there memory enough? Take fewer workers."
+_NAP = 0.01  # seconds, at most, between looks at a worker's answers
 _SLICE = 1.0  # seconds: time in which this process itself was stopped counts as at most one
 _PROGRAM = "import sys; sys.path.append(sys.argv[1]); from bitscale.data.decode_worker import main; main(sys.argv[2])"
 
@@ -101,11 +103,11 @@ class _Run:
     def _free(self) -> int:
         return self.read + self.window - self.taken
 
-    def put(self, row: int, result: Result) -> None:
-        """What became of one path."""
+    def put(self, results: Mapping[int, Result]) -> None:
+        """What became of some rows."""
         with self.ready:
-            self.results[row] = result
-            if row == self.read:
+            self.results.update(results)
+            if self.read in self.results:
                 self.ready.notify()
 
     def fail(self, error: BaseException) -> None:
@@ -168,6 +170,8 @@ class _Worker:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         self.to, self.back = self.process.stdin.fileno(), self.process.stdout.fileno()
+        self.poll = select.poll()
+        self.poll.register(self.back, select.POLLIN)
         _widen(self.back)
 
     def greet(self) -> bool:
@@ -190,14 +194,12 @@ class _Worker:
         with suppress(BrokenPipeError):
             write(self.to, pack({"paths": list(paths)}))
 
-    def receive(self, seconds: float) -> Frame:
-        """The next answer; EOFError when the worker died, TimeoutError when it takes too long."""
-        poll = select.poll()
-        poll.register(self.back, select.POLLIN)
+    def receive(self, seconds: float) -> list[Frame]:
+        """The answers there are, one at least; EOFError when the worker died, TimeoutError when it takes too long."""
         left = seconds
-        while (frame := unpack(self.buffer)) is None:
+        while not (frames := list(iter(lambda: unpack(self.buffer), None))):
             start = time.monotonic()
-            if poll.poll(1e3 * min(left, _SLICE)):
+            if self.poll.poll(1e3 * min(left, _SLICE)):
                 block = os.read(self.back, 1 << 20)
                 if not block:
                     with suppress(subprocess.TimeoutExpired):
@@ -208,13 +210,14 @@ class _Worker:
             left -= min(time.monotonic() - start, _SLICE)
             if left <= 0:
                 raise TimeoutError
-        return frame
+        return frames
 
     def end(self) -> str:
         """End it, and say how it ended if it did so by itself."""
         code = self.process.poll()
         self.process.kill()
-        self.process.wait()
+        with suppress(subprocess.TimeoutExpired):  # a process that waits for a dead disk cannot be ended
+            self.process.wait(_END_SECONDS)
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe:
                 pipe.close()
@@ -234,7 +237,10 @@ def _serve(run: _Run, form: Form, limits: Limits) -> None:
                 waiting.extend(run.take(AHEAD, wait=True))
             if not waiting:
                 return
-            worker = _Worker(form, limits)
+            try:
+                worker = _Worker(form, limits)
+            except OSError as error:
+                raise DataError(f"a process to decode pictures cannot be started ({error}). {_CURE}") from error
             run.enter(worker)
             try:
                 if worker.greet():
@@ -253,6 +259,7 @@ def _serve(run: _Run, form: Form, limits: Limits) -> None:
 def _feed(run: _Run, worker: _Worker, waiting: deque[int], suspects: set[int], seconds: float) -> None:
     """Send paths and pass on answers, until all are done or the worker is lost, which costs the first of `waiting`."""
     unsent, in_pipe = deque(waiting), 0
+    pace, at = 0.0, time.monotonic()  # seconds a picture, about
     while True:
         if len(waiting) <= AHEAD // 2:
             fresh = run.take(AHEAD - len(waiting), wait=not waiting)
@@ -266,14 +273,19 @@ def _feed(run: _Run, worker: _Worker, waiting: deque[int], suspects: set[int], s
             in_pipe += _bytes(chunk[-1])
         if chunk:
             worker.send(chunk)
-        path = run.paths[waiting[0]]
+        time.sleep(min(pace * len(waiting) / 4, _NAP))  # to be woken for some answers and not for each
         try:
-            answer = _result(path, *worker.receive(seconds))
+            frames = worker.receive(seconds)
         except (EOFError, TimeoutError) as error:
             _lost(run, worker, waiting, suspects, error)
             return
-        in_pipe -= _bytes(path)
-        run.put(waiting.popleft(), answer)
+        answers = {row: _result(run.paths[row], *frame) for row, frame in zip(waiting, frames, strict=False)}
+        run.put(answers)
+        for row in answers:
+            waiting.popleft()
+            in_pipe -= _bytes(run.paths[row])
+        before, at = at, time.monotonic()
+        pace = 0.8 * pace + 0.2 * (at - before) / len(answers)
 
 
 def _bytes(path: str) -> int:
@@ -291,7 +303,7 @@ def _lost(run: _Run, worker: _Worker, waiting: deque[int], suspects: set[int], e
         suspects.add(waiting[0])
         return
     row = waiting.popleft()
-    run.put(row, UnreadablePicture(run.paths[row], reason))
+    run.put({row: UnreadablePicture(run.paths[row], reason)})
 
 
 def _result(path: str, facts: dict[str, Any], payload: bytes) -> Result:

@@ -7,7 +7,6 @@ its value is >= 0, heaviest bit first. The metadata names the model and its `bit
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitscale.data.workers import cores
 from bitscale.deep import onnx_format as onnx
 from bitscale.deep.plan import Layer
 from bitscale.errors import FileError, InputError
@@ -106,7 +106,8 @@ class Runtime:
 
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
-        options.intra_op_num_threads = threads or _cores()
+        options.intra_op_num_threads = threads or cores()
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # others decode meanwhile
         self.session = onnxruntime.InferenceSession(payload, options, providers=["CPUExecutionProvider"])
         given = self.session.get_inputs()[0]
         self.name, self.shape = given.name, tuple(given.shape[1:])
@@ -117,8 +118,3 @@ class Runtime:
             raise InputError(f"this network takes items of shape {self.shape}. Got {batch.shape[1:]}.")
         found: Float32 = self.session.run(["values"], {self.name: batch})[0]
         return found
-
-
-def _cores() -> int:
-    """Those this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
