@@ -62,7 +62,7 @@ def main() -> None:
 def run(as_json: bool) -> int:
     """Run what was asked for and return the exit code."""
     try:
-        code: Any = app(standalone_mode=False)
+        code: Any = app(prog_name="bitscale", standalone_mode=False)
         if code == STOPPED:
             fail(None, "stopped; run the same command again to go on", STOPPED, as_json)
         return code if isinstance(code, int) else DONE
