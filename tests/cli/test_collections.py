@@ -1,5 +1,6 @@
 """Collections from the command line: every verb, every JSON shape of docs/cli.md, exit codes, hostile names."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -134,6 +136,17 @@ def test_a_contact_sheet_is_written(made, tmp_path):
     assert page.count("<img") == 11
     assert "<b>" not in page
     assert told("search", folder / "clothes.bsc", 1, "--html", tmp_path / "none" / "x", code=1)["error"]
+
+
+def test_open_shows_the_sheet_in_the_browser(made, tmp_path):
+    (tmp_path / "browse").write_text(f'#!/bin/sh\necho "$1" >> "{tmp_path}/shown"\n')
+    (tmp_path / "browse").chmod(0o755)
+    home = made[0] / "clothes.bsc"
+    environment = {**os.environ, "BROWSER": f"{tmp_path}/browse"}
+    out = bitscale("search", home, 1, "--open", env=environment)
+    page = out.stdout.split("contact sheet: ")[1].strip()
+    assert (tmp_path / "shown").read_text() == f"file://{page}\n"
+    assert "<img" in Path(page).read_text()
 
 
 def test_duplicates_are_found_and_planned(copied):
@@ -282,6 +295,37 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     assert err == "bitscale: stopped; run the same command again to go on\n"
     with bs.Collection.open(tmp_path / "many.bsc") as photos:
         assert len(photos) < 300
+
+
+def on_terminal(stream, *words, **environment):
+    """What a process writes to one stream, that being a terminal."""
+    ours, theirs = os.openpty()
+    streams = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, stream: theirs}
+    settings = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120", **environment}
+    command = [sys.executable, "-m", "bitscale", *map(str, words)]
+    process = subprocess.Popen(command, env=settings, **streams)
+    os.close(theirs)
+    seen = b""
+    with contextlib.suppress(OSError):  # the end of a terminal is an error
+        while chunk := os.read(ours, 65536):
+            seen += chunk
+    os.close(ours)
+    assert process.wait(60) == 0
+    return seen.decode()
+
+
+def test_colour_is_for_terminals_and_can_be_turned_off(made):
+    words = ("search", made[0] / "clothes.bsc", 1)
+    assert "\x1b[32m" in on_terminal("stdout", *words, NO_COLOR="")
+    assert "\x1b[32m" not in on_terminal("stdout", *words, NO_COLOR="1")
+
+
+def test_a_terminal_gets_a_bar_with_total_and_json_does_not(made, tmp_path):
+    words = ("index", made[0] / "clothes", "--model", "fashion-mnist")
+    bar = on_terminal("stderr", *words, "-c", tmp_path / "a.bsc")
+    assert "reading pictures" in bar
+    assert "of 62" in bar
+    assert on_terminal("stderr", *words, "-c", tmp_path / "b.bsc", "--json") == ""
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

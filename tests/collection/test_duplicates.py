@@ -1,30 +1,20 @@
-"""Duplicates: three kinds kept apart, stars and no chains, and a plan that does nothing by itself."""
+"""Duplicates: three kinds kept apart, stars and no chains."""
 
-import csv
-import json
 import os
 import shutil
-import subprocess
 
 import numpy as np
 import pytest
-from PIL import Image, ImageFilter
 
 import bitscale as bs
 from bitscale import Codes, Collection
-from bitscale.collection import NewItem, duplicates, plan
+from bitscale.collection import NewItem, duplicates
 from bitscale.collection.duplicates import Group, Member, code_groups, find_duplicates, kept_first
 from bitscale.collection.items import Item
-from bitscale.collection.looks import alike, looks
 from bitscale.data import Labelled, as_images
-from bitscale.errors import FileError, InputError
+from bitscale.errors import InputError
 from tests.collection.made import hasher
-
-
-def scene(seed):
-    """A picture with something on it."""
-    noise = Image.fromarray(np.random.default_rng(seed).integers(0, 256, (6, 6, 3), np.uint8))
-    return noise.resize((120, 90), Image.Resampling.BICUBIC)
+from tests.collection.test_looks import scene
 
 
 @pytest.fixture(scope="module")
@@ -85,21 +75,6 @@ def test_chains_do_not_glue_everything():
         assert max(spread) <= 6  # within 3 of the group's first
 
 
-def test_looks_alike_are_stars_too(tmp_path):
-    steps = [scene(1).filter(ImageFilter.GaussianBlur(r)) for r in (0, 1, 2, 4, 8, 30)]
-    for i, picture in enumerate(steps):
-        picture.save(tmp_path / f"{i}.png")
-    Image.new("RGB", (50, 50), "white").save(tmp_path / "6.png")
-    Image.new("RGB", (50, 50), "white").save(tmp_path / "7.png")
-    (tmp_path / "8.png").write_bytes(b"rubbish")
-    seen = list(looks([str(tmp_path / f"{i}.png") for i in range(9)], workers=1))
-    assert seen[8] is None
-    groups = alike(seen)
-    assert groups[0][:2] == [0, 1]
-    assert not any({0, 5} <= set(group) for group in groups)
-    assert not any({6, 7} & set(group) for group in groups)  # flat pictures have nothing to compare
-
-
 def test_codes_shared_by_a_crowd_are_not_called_related(tmp_path, monkeypatch):
     with Collection.create(tmp_path / "c.bsc", hasher(16)) as photos:
         codes = Codes(np.zeros((60, 2), np.uint8), photos.bit_weights, photos.model)
@@ -118,50 +93,3 @@ def test_an_empty_collection_and_a_share_that_is_none(tmp_path):
         assert find_duplicates(photos).groups == []
         with pytest.raises(InputError, match="from 0 to 1"):
             find_duplicates(photos, within=2)
-
-
-HOSTILE = [
-    '/a/it\'s "quoted" $(rm -rf x) `y`.jpg',
-    "/a/new\nline; rm -rf /.jpg",
-    "/a/\udcff\udc80.jpg",
-    "/a/-rf",
-    "/a/\x1b[2J",
-]
-
-
-@pytest.fixture
-def hostile():
-    items = [Item(path, id=i, size=9) for i, path in enumerate(["/a/kept.jpg", *HOSTILE])]
-    found = duplicates.Duplicates(items=6)
-    found.identical.append(Group("identical", tuple(Member(item) for item in items), "oldest"))
-    found.related.append(Group("related", tuple(Member(item) for item in items), "oldest"))
-    return found
-
-
-def test_the_script_does_nothing_and_quotes_everything(hostile, tmp_path):
-    plan.write_plan(hostile, tmp_path / "p.sh")
-    text = (tmp_path / "p.sh").read_bytes()
-    assert all(line.startswith(b"#") or not line for line in text.split(b"\n"))
-    commands = [line.removeprefix(b"# rm -- ") for line in text.split(b"\n") if line.startswith(b"# rm")]
-    assert len(commands) == len(HOSTILE)  # none for related pictures
-    for word, path in zip(commands, HOSTILE, strict=True):
-        shown = subprocess.run(["bash", "-c", b"printf %s " + word], capture_output=True, check=True)
-        assert shown.stdout == os.fsencode(path)
-
-
-def test_the_other_plans_hold_every_path(hostile, tmp_path):
-    plan.write_plan(hostile, tmp_path / "p.json")
-    told = json.loads((tmp_path / "p.json").read_text())
-    assert [other["path"] for other in told["identical"][0]["others"]] == HOSTILE
-    assert told["identical"][0]["why"] == "oldest"
-    plan.write_plan(hostile, tmp_path / "p.csv")
-    with (tmp_path / "p.csv").open(newline="", errors="surrogateescape") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["path"] for row in rows[1:6]] == HOSTILE
-    assert [row["action"] for row in rows] == ["keep", *["copy"] * 5, "keep", *["look"] * 5]
-    page = plan.sheet(hostile, "Doubles").page()
-    assert "Nothing was deleted" in page
-    assert "<rm" not in page
-    for bad, said in (("p.txt", ".json, .csv, .sh"), ("none/p.sh", "folder does not exist")):
-        with pytest.raises((InputError, FileError), match=said):
-            plan.write_plan(hostile, tmp_path / bad)

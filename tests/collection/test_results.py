@@ -70,11 +70,25 @@ def test_plain_data_has_a_stable_shape(photos):
     assert list(row) == ["query", "bits", "verdict", "cutoff", "matches"]
     assert list(row["cutoff"]) == ["distance", "chance", "usual"]
     assert list(row["matches"][0]) == [
-        "id", "path", "distance", "share", "verdict", "differing_bits", "disagree", "labels", "metadata", "size",
-        "modified",
+        "id", "path", "distance", "share", "verdict", "itself", "differing_bits", "disagree", "labels", "metadata",
+        "size", "modified",
     ]  # fmt: skip
     assert row["matches"][0]["path"].endswith(NASTY)
     assert row["matches"][0]["metadata"] == {"camera": 2}
+
+
+def test_the_item_searched_for_does_not_count_as_similar_to_itself(tmp_path):
+    with Collection.create(tmp_path / "c.bsc", hasher(64)) as photos:
+        photos.apply(codes=codes_for(photos, 50), items=[NewItem(str(tmp_path / f"{i}.png")) for i in range(50)])
+        row = photos.search(7, k=3)[0]
+        assert [match.itself for match in row] == [True, False, False]
+        assert (row[0].verdict, row.verdict) == ("similar", "not similar")
+        assert row.to_dict()["matches"][0]["itself"] is True
+        photos.add_codes(photos.index.get([7]), paths=[str(tmp_path / "copy.png")])
+        assert photos.search(7, k=3)[0].verdict == "similar"
+        results = photos.search(photos.index.get([7]), k=3)
+        results.names = [str(tmp_path / "7.png")]
+        assert [match.itself for match in results[0]] == [True, False, False]
 
 
 def test_a_notebook_gets_at_most_24_pictures_and_no_markup_of_ours(photos):

@@ -62,7 +62,7 @@ def main() -> None:
 def run(as_json: bool) -> int:
     """Run what was asked for and return the exit code."""
     try:
-        code: Any = app(standalone_mode=False)
+        code: Any = app(prog_name="bitscale", standalone_mode=False)
         if code == STOPPED:
             fail(None, "stopped; run the same command again to go on", STOPPED, as_json)
         return code if isinstance(code, int) else DONE
@@ -77,13 +77,25 @@ def run(as_json: bool) -> int:
         return COULD_NOT
     except typer.Abort:
         return STOPPED
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        fail(error, f"{where}{error.strerror or error}.", COULD_NOT, as_json)
+        return COULD_NOT
     except Exception as error:
-        if not hasattr(error, "format_message"):  # what the parser raises has one
-            raise
-        if type(error).__name__ == "NoArgsIsHelpError":
-            error.show()  # type: ignore[attr-defined]
-            return USAGE
-        context = getattr(error, "ctx", None)
-        told = error.format_message().rstrip(".") + f". See: {context.command_path if context else 'bitscale'} --help"
-        fail(error, told, USAGE, as_json)
+        return unexpected(error, as_json)
+
+
+def unexpected(error: Exception, as_json: bool) -> int:
+    """What the parser complains about; anything else is a mistake of ours, told in full but for machines."""
+    if not hasattr(error, "format_message"):
+        if not as_json:
+            raise error
+        fail(error, f"a mistake in bitscale: {error}. Please report it.", COULD_NOT, as_json)
+        return COULD_NOT
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()  # type: ignore[attr-defined]
         return USAGE
+    context = getattr(error, "ctx", None)
+    told = error.format_message().rstrip(".") + f". See: {context.command_path if context else 'bitscale'} --help"
+    fail(error, told, USAGE, as_json)
+    return USAGE

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bitscale.hashers import Hasher
 
 LENGTHS = (64, 16, 8)
-STEPS = 300  # of training: most of the minute
+STEPS = 400  # of training: most of the minute
 SHOWN = (3, 1, 8)  # classes whose first picture is searched for
 
 
@@ -59,7 +59,7 @@ def demo(
     else:
         tell(facts, out)
     if open_page:
-        show_page(page)
+        show_page(page, as_json)
 
 
 def model_of(out: Path, split: Split, steps: int, quiet: bool, tell: Any) -> tuple[Hasher, bool]:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bitscale.cli.options import Home, Html, Json, Open, Workers, check_out, open_for_reading, show_page
-from bitscale.cli.output import cell, console, emit, say
+from bitscale.cli.output import cell, console, emit, near, say
 from bitscale.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def duplicates(
         if not as_json:
             say(f"contact sheet: {page}")
         if open_page:
-            show_page(page)
+            show_page(page, as_json)
 
 
 def tell(found: Duplicates, plan: Path | None) -> None:
@@ -75,10 +75,10 @@ def tell(found: Duplicates, plan: Path | None) -> None:
         table.add_column(title, overflow="fold")
     for group in found.groups[:MOST_GROUPS]:
         first, *others = group.members
-        shown = [cell(member.item.path).plain for member in others[:MOST_OTHERS]]
+        shown = [cell(near(member.item.path)).plain for member in others[:MOST_OTHERS]]
         more = [f"and {len(others) - MOST_OTHERS} more"] if len(others) > MOST_OTHERS else []
         why = "" if group.kind == "related" else group.why
-        table.add_row(group.kind, cell(first.item.path), why, Text("\n".join(shown + more)))
+        table.add_row(group.kind, cell(near(first.item.path)), why, Text("\n".join(shown + more)))
     if found.groups:
         out.print(table)
     left = len(found.groups) - MOST_GROUPS

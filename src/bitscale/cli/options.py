@@ -78,6 +78,9 @@ def check_out(path: Path | None) -> None:
         raise InputError(f"{path} cannot be written: its folder does not exist.")
 
 
-def show_page(path: Path) -> None:
-    """Open a page in the browser."""
-    typer.launch(str(path.absolute()))
+def show_page(path: Path, quiet: bool) -> None:
+    """Open a page in the browser ($BROWSER, or what the desktop has)."""
+    import webbrowser
+
+    if not webbrowser.open(path.absolute().as_uri()) and not quiet:
+        typer.echo("bitscale: no browser was found; open the file yourself.", err=True)

@@ -53,7 +53,7 @@ def console() -> Console:
     return out if out.is_terminal else Console(width=WIDE)
 
 
-def near(path: Path) -> str:
+def near(path: str | Path) -> str:
     """A path as one would type it here."""
     there = os.path.relpath(path)
     return str(path) if there.startswith("..") else there

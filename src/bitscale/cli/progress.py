@@ -13,7 +13,11 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 def progress_bar(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
     """A function (what, done, total) that keeps one bar for each thing named."""
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.percentage:.0f} %"))
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.percentage:.0f} %  {task.completed:,.0f} of {task.total:,.0f}"),
+    )
     with Progress(
         *columns, TimeRemainingColumn(), console=console, disable=quiet or not console.is_terminal, transient=True
     ) as bars:

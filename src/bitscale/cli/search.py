@@ -12,7 +12,7 @@ from rich.text import Text
 
 from bitscale.cli.batch import Encoded, encode, named_queries
 from bitscale.cli.options import Home, Html, Json, Open, Where_, check_out, open_for_reading, show_page
-from bitscale.cli.output import cell, console, emit, say
+from bitscale.cli.output import cell, console, emit, near, say
 from bitscale.cli.progress import progress_bar
 from bitscale.errors import InputError
 
@@ -69,7 +69,7 @@ def search(
             if not as_json:
                 say(f"contact sheet: {page}")
             if open_page:
-                show_page(page)
+                show_page(page, as_json)
 
 
 def tell(results: Results, encoded: Encoded, as_json: bool) -> None:
@@ -111,9 +111,10 @@ def table_of(row: Row) -> Table:
     for match in row:
         facts = f"{match.distance:.2f}", f"{match.share:.1%}", strip(match, row)
         words = [*match.item.labels]
-        where = cell(match.item.path or "(no file)")
+        where = cell(near(match.item.path) if match.item.path else "(no file)")
         where.append("  " + ", ".join(cell(word).plain for word in words) if words else "", "dim")
-        table.add_row(*facts, cell(match.verdict, STYLES[match.verdict]), str(match.id), where)
+        verdict = cell("itself", "blue") if match.itself else cell(match.verdict, STYLES[match.verdict])
+        table.add_row(*facts, verdict, str(match.id), where)
     return table
 
 

@@ -72,8 +72,8 @@ def verify(
     else:
         for problem in found.problems:
             say(f"problem: {problem}")
-        facts = ", ".join(f"{value} {name}" for name, value in found.facts.items())
-        say(f"{home.name}: {'all is well' if found.ok else f'{len(found.problems)} problems'} ({facts}).")
+        held = f", {found.facts['items']:,} items" if "items" in found.facts else ""
+        say(f"{home.name}: {'all is well' if found.ok else f'{len(found.problems)} problems'}{held}.")
     if not found.ok:
         raise typer.Exit(COULD_NOT)
 

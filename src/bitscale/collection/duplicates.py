@@ -99,14 +99,17 @@ def find_duplicates(
         if len(crowd) > TOO_MANY:
             found.crowded += len(crowd)
         else:
-            crowds.append(list(collection.items_of(crowd).values()))
-    paths = [item.path for crowd in crowds for item in crowd]
+            crowds.append(crowd)
+    wanted = {id for crowd in crowds for id in crowd}
+    paths = {id: path for id, path, *_ in collection.listing() if id in wanted}
+    todo = [paths[id] for crowd in crowds for id in crowd if id in paths]
     done = 0
-    with closing(looks(paths, workers)) as seen:
-        for items in crowds:
-            sort_crowd(items, list(islice(seen, len(items))), found)
-            done += len(items)
-            tell("looking at pictures", done, len(paths))
+    with closing(looks(todo, workers)) as seen:
+        for crowd in crowds:
+            there = [id for id in crowd if id in paths]
+            sort_crowd(collection, dict(zip(there, islice(seen, len(there)), strict=True)), found)
+            done += len(there)
+            tell("looking at pictures", done, len(todo))
     return found
 
 
@@ -167,11 +170,14 @@ def code_groups(collection: Collection, ids: I64, packed: U8, within: float, tel
         tell("comparing codes", min(start + LOOKUP, len(distinct)), len(distinct))
 
 
-def sort_crowd(items: list[Item], seen: list[Look | None], found: Duplicates) -> None:
-    """Split pictures with near codes into those that look alike and the rest."""
+def sort_crowd(collection: Collection, crowd: dict[int, Look | None], found: Duplicates) -> None:
+    """Split pictures with near codes, id -> look, into those that look alike and the rest."""
+    items = collection.items_of(list(crowd))  # without those removed meanwhile
+    seen = [crowd[id] for id in items]
     found.unread += sum(look is None for look in seen)
     members = [
-        Member(item, look.width, look.height) if look else Member(item) for item, look in zip(items, seen, strict=True)
+        Member(item, look.width, look.height) if look else Member(item)
+        for item, look in zip(items.values(), seen, strict=True)
     ]
     taken: set[int] = set()
     for places in alike(seen):

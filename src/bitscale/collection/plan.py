@@ -127,7 +127,7 @@ def sheet(found: Duplicates, title: str) -> Sheet:
     sections = [
         Section(
             f"{group.kind}: {len(group.members)} pictures",
-            f"keep the first: {group.why}" if group.kind != "related" else "not copies: they show much the same",
+            f"keep the first: {group.why}" if group.kind != "related" else "no copies: near in code alone",
             tuple(tile(member, place, group) for place, member in enumerate(group.members)),
         )
         for group in found.groups

@@ -19,7 +19,7 @@ from bitscale.collection.explain import HEAVY, Cutoff, Verdict, code_distances, 
 from bitscale.collection.items import Item
 from bitscale.errors import InputError
 from bitscale.index.base import Hits, Neighbours
-from bitscale.report.sheet import Section, Sheet, Tile
+from bitscale.report.sheet import Kind, Section, Sheet, Tile
 
 if TYPE_CHECKING:
     from bitscale.collection.collection import Collection
@@ -42,6 +42,11 @@ class Match:
     item: Item
     _row: Row = field(repr=False, compare=False)
     _place: int = field(repr=False, compare=False)
+
+    @property
+    def itself(self) -> bool:
+        """Whether it is the very item searched for: by its id, or by its file."""
+        return self._row.name == f"item {self.id}" or self._row.whole_name == self.item.path
 
     @property
     def disagree(self) -> tuple[int, ...]:
@@ -103,21 +108,27 @@ class Row(Sequence[Match]):
         signs = np.unpackbits(query.packed, axis=1, count=query.n_bits)[0, : self._results.bits].astype(np.bool_)
         return standard(self._results.collection, self._results.bits).cutoff(signs)
 
+    @cached_property
+    def whole_name(self) -> str:
+        """The name as the absolute path it may be."""
+        return os.path.abspath(self.name)
+
     @property
     def query_path(self) -> str:
         """The picture searched for, where there is one: a file, or that of an item."""
         if os.path.isfile(self.name):
-            return os.path.abspath(self.name)
+            return self.whole_name
         kind, _, id = self.name.partition(" ")
         item = self._results.collection.items_of([int(id)]).get(int(id)) if kind == "item" and id.isdecimal() else None
         return item.path if item else ""
 
     @property
     def verdict(self) -> Verdict:
-        """Whether anything similar was found."""
+        """Whether anything similar was found, besides the item searched for."""
         if self.cutoff.distance is None:
             return "cannot tell"
-        return "similar" if any(match.verdict == "similar" for match in self) else "not similar"
+        others = (match for match in self if not match.itself)
+        return "similar" if any(match.verdict == "similar" for match in others) else "not similar"
 
     @property
     def says(self) -> str:
@@ -237,6 +248,7 @@ def match_facts(match: Match) -> dict[str, Any]:
         "distance": match.distance,
         "share": match.share,
         "verdict": match.verdict,
+        "itself": match.itself,
         "differing_bits": match.differing,
         "disagree": list(match.disagree),
         "labels": list(item.labels),
@@ -265,4 +277,5 @@ def tile_of(match: Match) -> Tile:
         *((", ".join(match.item.labels),) if match.item.labels else ()),
     )
     agree = tuple(bit not in match.disagree for bit in range(min(HEAVY, bits)))
-    return Tile(match.item.path, f"item {match.id}", f"{match.distance:.2f}", match.verdict, facts, agree)
+    kind: Kind = "itself" if match.itself else match.verdict
+    return Tile(match.item.path, f"item {match.id}", f"{match.distance:.2f}", kind, facts, agree)

@@ -19,7 +19,7 @@ from bitscale.report.style import STYLE
 from bitscale.report.text import visible
 from bitscale.report.thumbnail import thumbnail
 
-Kind = Literal["query", "similar", "not similar", "cannot tell", "keep", "copy", "plain"]
+Kind = Literal["query", "itself", "similar", "not similar", "cannot tell", "keep", "copy", "plain"]
 MOST_PICTURES = 2_000  # embedded in one file; further tiles have words only
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 

@@ -31,7 +31,8 @@ background:color-mix(in srgb,var(--line) 45%,transparent)}
 -webkit-line-clamp:2;-webkit-box-orient:vertical;overflow:hidden}
 .bs-tile ul{list-style:none;margin:0;padding:0;color:var(--soft);font-size:.78em}
 .bs-similar,.bs-keep{border-top-color:var(--good)}.bs-similar .bs-badge,.bs-keep .bs-badge{color:var(--good)}
-.bs-query{border-top-color:var(--query)}.bs-query .bs-badge{display:none}.bs-query strong{color:var(--query)}
+.bs-query,.bs-itself{border-top-color:var(--query)}.bs-query .bs-badge{display:none}
+.bs-itself .bs-badge{color:var(--query)}.bs-query strong{color:var(--query)}
 .bs-not-similar .bs-picture img{opacity:.72}.bs-cannot-tell .bs-badge{color:var(--warn)}
 .bs-bits{display:flex;gap:3px;margin:.35rem 0}.bs-bits i{width:9px;height:9px;border-radius:2px;background:var(--good);
 opacity:.75}.bs-bits .bs-off{background:none;box-shadow:inset 0 0 0 1.5px var(--warn);opacity:1}

@@ -1,0 +1,59 @@
+"""Plans: they hold every path whatever its name, and do nothing by themselves."""
+
+import csv
+import json
+import os
+import subprocess
+
+import pytest
+
+from bitscale.collection import duplicates, plan
+from bitscale.collection.duplicates import Group, Member
+from bitscale.collection.items import Item
+from bitscale.errors import FileError, InputError
+
+HOSTILE = [
+    '/a/it\'s "quoted" $(rm -rf x) `y`.jpg',
+    "/a/new\nline; rm -rf /.jpg",
+    "/a/\udcff\udc80.jpg",
+    "/a/-rf",
+    "/a/\x1b[2J",
+]
+
+
+@pytest.fixture
+def hostile():
+    items = [Item(path, id=i, size=9) for i, path in enumerate(["/a/kept.jpg", *HOSTILE])]
+    found = duplicates.Duplicates(items=6)
+    found.identical.append(Group("identical", tuple(Member(item) for item in items), "oldest"))
+    found.related.append(Group("related", tuple(Member(item) for item in items), "oldest"))
+    return found
+
+
+def test_the_script_does_nothing_and_quotes_everything(hostile, tmp_path):
+    plan.write_plan(hostile, tmp_path / "p.sh")
+    text = (tmp_path / "p.sh").read_bytes()
+    assert all(line.startswith(b"#") or not line for line in text.split(b"\n"))
+    commands = [line.removeprefix(b"# rm -- ") for line in text.split(b"\n") if line.startswith(b"# rm")]
+    assert len(commands) == len(HOSTILE)  # none for related pictures
+    for word, path in zip(commands, HOSTILE, strict=True):
+        shown = subprocess.run(["bash", "-c", b"printf %s " + word], capture_output=True, check=True)
+        assert shown.stdout == os.fsencode(path)
+
+
+def test_the_other_plans_hold_every_path(hostile, tmp_path):
+    plan.write_plan(hostile, tmp_path / "p.json")
+    told = json.loads((tmp_path / "p.json").read_text())
+    assert [other["path"] for other in told["identical"][0]["others"]] == HOSTILE
+    assert told["identical"][0]["why"] == "oldest"
+    plan.write_plan(hostile, tmp_path / "p.csv")
+    with (tmp_path / "p.csv").open(newline="", errors="surrogateescape") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["path"] for row in rows[1:6]] == HOSTILE
+    assert [row["action"] for row in rows] == ["keep", *["copy"] * 5, "keep", *["look"] * 5]
+    page = plan.sheet(hostile, "Doubles").page()
+    assert "Nothing was deleted" in page
+    assert "<rm" not in page
+    for bad, said in (("p.txt", ".json, .csv, .sh"), ("none/p.sh", "folder does not exist")):
+        with pytest.raises((InputError, FileError), match=said):
+            plan.write_plan(hostile, tmp_path / bad)
