@@ -11,9 +11,16 @@ import numpy as np
 from bitscale.collection import Collection
 from bitscale.errors import BitscaleError
 from tests.collection.tasks import PREPARED
-from tests.collection.test_mutations import TAIL
 from tests.collection.world import World, hasher
 
+TAIL = [
+    ["add", 90, 3],
+    ["remove", [0]],
+    ["add", 91, 2],
+    ["note", "a", "b"],
+    ["remove", [6, 7]],
+    ["columns", 92, 2],
+]
 FRAME, LOG_HEADER, PAGE = 24, 32, 4096
 
 

@@ -21,7 +21,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum kind { CREATE, CLEAR, WRITE, TRUNCATE, ALLOCATE, SYNC, RENAME, LINK, UNLINK, MKDIR, RMDIR, OPEN, READ, MARK, EDIT };
+enum kind { CREATE, CLEAR, WRITE, TRUNCATE, ALLOCATE, SYNC, RENAME, LINK, UNLINK, MKDIR, RMDIR, OPEN, READ, MARK,
+            EDIT };
 enum action { COUNT, DIE, TEAR, FAIL, SHORTEN };
 enum { GO = 0, TORN = -1, SHORT = -2 };
 
@@ -101,7 +102,8 @@ static void all_of(const void *data, size_t size) {
     }
 }
 
-static void record(int kind, uint64_t inode, int64_t offset, const char *one, const char *two, const void *data, size_t size) {
+static void record(int kind, uint64_t inode, int64_t offset, const char *one, const char *two, const void *data,
+                   size_t size) {
     if (log_fd < 0) return;
     struct { uint32_t kind, one, two, spare; uint64_t inode; int64_t offset; uint64_t size; } head = {
         kind, strlen(one), strlen(two), 0, inode, offset, size};
@@ -162,12 +164,12 @@ static int open_any(int dir, const char *name, int flags, mode_t mode) {
     return HELD(opened(dir, name, flags, mode, path));
 }
 
-#define MODE(last) ({ mode_t mode = 0; if (flags & (O_CREAT | O_TMPFILE)) { va_list list; va_start(list, last); \
-    mode = va_arg(list, mode_t); va_end(list); } mode; })
-int open(const char *name, int flags, ...) { return open_any(AT_FDCWD, name, flags, MODE(flags)); }
-int open64(const char *name, int flags, ...) { return open_any(AT_FDCWD, name, flags | O_LARGEFILE, MODE(flags)); }
-int openat(int dir, const char *name, int flags, ...) { return open_any(dir, name, flags, MODE(flags)); }
-int openat64(int dir, const char *name, int flags, ...) { return open_any(dir, name, flags | O_LARGEFILE, MODE(flags)); }
+static mode_t mode_in(int flags, va_list list) { return flags & (O_CREAT | O_TMPFILE) ? va_arg(list, mode_t) : 0; }
+#define MODE() ({ va_list list; va_start(list, flags); mode_t mode = mode_in(flags, list); va_end(list); mode; })
+int open(const char *name, int flags, ...) { return open_any(AT_FDCWD, name, flags, MODE()); }
+int openat(int dir, const char *name, int flags, ...) { return open_any(dir, name, flags, MODE()); }
+int open64(const char *, int, ...) __attribute__((alias("open")));  /* the same where a file offset has 64 bits */
+int openat64(int, const char *, int, ...) __attribute__((alias("openat")));
 int __open_2(const char *name, int flags) { return open_any(AT_FDCWD, name, flags, 0); }
 int __open64_2(const char *name, int flags) { return open_any(AT_FDCWD, name, flags, 0); }
 int __openat_2(int dir, const char *name, int flags) { return open_any(dir, name, flags, 0); }
@@ -175,7 +177,7 @@ int __openat64_2(int dir, const char *name, int flags) { return open_any(dir, na
 int creat(const char *name, mode_t mode) { return open_any(AT_FDCWD, name, O_CREAT | O_WRONLY | O_TRUNC, mode); }
 int creat64(const char *name, mode_t mode) { return open_any(AT_FDCWD, name, O_CREAT | O_WRONLY | O_TRUNC, mode); }
 
-/* ------------------------------------------------------------------ reading and writing; offset -1: where the file stands */
+/* ------------------------------------------------------------------ reading and writing; -1: where the file stands */
 
 static ssize_t raw_write(int fd, const void *data, size_t size, off_t offset) {
     return offset < 0 ? syscall(SYS_write, fd, data, size) : syscall(SYS_pwrite64, fd, data, size, offset);
@@ -215,7 +217,7 @@ ssize_t pwrite(int fd, const void *data, size_t size, off_t offset) { return wri
 ssize_t pwrite64(int fd, const void *data, size_t size, off64_t offset) { return write_any(fd, data, size, offset); }
 ssize_t writev(int fd, const struct iovec *parts, int n) { return write_all_of(fd, parts, n, -1); }
 ssize_t pwritev(int fd, const struct iovec *parts, int n, off_t offset) { return write_all_of(fd, parts, n, offset); }
-ssize_t pwritev64(int fd, const struct iovec *parts, int n, off64_t offset) { return write_all_of(fd, parts, n, offset); }
+ssize_t pwritev64(int, const struct iovec *, int, off64_t) __attribute__((alias("pwritev")));
 
 static ssize_t read_any(int fd, void *data, size_t size, off_t offset) {
     char path[4096];
@@ -244,7 +246,8 @@ ssize_t copy_file_range(int in, off64_t *from, int out, off64_t *to, size_t size
 
 static int sized(int kind, int fd, off_t size, const char *path, int how, off_t offset) {
     if (REFUSED(kind, path)) return -1;
-    int failed = (int)(kind == TRUNCATE ? syscall(SYS_ftruncate, fd, size) : syscall(SYS_fallocate, fd, how, offset, size));
+    int failed = kind == TRUNCATE ? (int)syscall(SYS_ftruncate, fd, size)
+                                  : (int)syscall(SYS_fallocate, fd, how, offset, size);
     if (!failed) record(kind, inode_of(fd), kind == TRUNCATE ? size : offset + size, path + folder_size, "", "", 0);
     return failed;
 }
@@ -282,37 +285,44 @@ int fdatasync(int fd) { return sync_any(fd, SYS_fdatasync); }
 
 /* ------------------------------------------------------------------ names */
 
-static int named(int kind, int dir, const char *name, int dir2, const char *name2, const char *one, const char *two, unsigned how) {
-    if (REFUSED(kind, below(one) ? one : two)) return -1;
-    uint64_t inode = inode_at(one);
-    int failed = (int)(kind == RENAME   ? syscall(SYS_renameat2, dir, name, dir2, name2, how)
-                       : kind == LINK   ? syscall(SYS_linkat, dir, name, dir2, name2, how)
-                       : kind == MKDIR  ? syscall(SYS_mkdirat, dir, name, how)
-                                        : syscall(SYS_unlinkat, dir, name, how));
-    if (!failed) record(kind, inode ? inode : inode_at(one), 0, below(one) ? one + folder_size : "\1", *two && !below(two) ? "\1" : two + (*two ? folder_size : 0), "", 0);
-    return failed;
+static int raw_name(int kind, int dir, const char *name, int dir2, const char *name2, unsigned how) {
+    return (int)(kind == RENAME  ? syscall(SYS_renameat2, dir, name, dir2, name2, how)
+                 : kind == LINK  ? syscall(SYS_linkat, dir, name, dir2, name2, how)
+                 : kind == MKDIR ? syscall(SYS_mkdirat, dir, name, how)
+                                 : syscall(SYS_unlinkat, dir, name, how));
 }
 
 static int name_any(int kind, int dir, const char *name, int dir2, const char *name2, unsigned how) {
     char one[4096], two[4096] = "";
-    int inside = armed && name_of(dir, name, one);
-    if (armed && name2) inside |= name_of(dir2, name2, two);
-    if (!inside) {
-        if (kind == RENAME) return (int)syscall(SYS_renameat2, dir, name, dir2, name2, how);
-        if (kind == LINK) return (int)syscall(SYS_linkat, dir, name, dir2, name2, how);
-        if (kind == MKDIR) return (int)syscall(SYS_mkdirat, dir, name, how);
-        return (int)syscall(SYS_unlinkat, dir, name, how);
+    int first = armed && name_of(dir, name, one), second = armed && name2 && name_of(dir2, name2, two);
+    if (!first && !second) return raw_name(kind, dir, name, dir2, name2, how);
+    pthread_mutex_lock(&turn);
+    int failed = REFUSED(kind, first ? one : two) ? -1 : 0;
+    if (!failed) {
+        uint64_t before = inode_at(one);
+        failed = raw_name(kind, dir, name, dir2, name2, how);
+        const char *from = first ? one + folder_size : "\1", *to = second ? two + folder_size : *two ? "\1" : "";
+        if (!failed) record(kind, before ? before : inode_at(one), 0, from, to, "", 0);  /* \1: somewhere else */
     }
-    return HELD(named(kind, dir, name, dir2, name2, one, two, how));
+    int number = errno;
+    pthread_mutex_unlock(&turn);
+    errno = number;
+    return failed;
 }
 
 int rename(const char *one, const char *two) { return name_any(RENAME, AT_FDCWD, one, AT_FDCWD, two, 0); }
 int renameat(int dir, const char *one, int dir2, const char *two) { return name_any(RENAME, dir, one, dir2, two, 0); }
-int renameat2(int dir, const char *one, int dir2, const char *two, unsigned how) { return name_any(RENAME, dir, one, dir2, two, how); }
+int renameat2(int dir, const char *one, int dir2, const char *two, unsigned how) {
+    return name_any(RENAME, dir, one, dir2, two, how);
+}
 int link(const char *one, const char *two) { return name_any(LINK, AT_FDCWD, one, AT_FDCWD, two, 0); }
-int linkat(int dir, const char *one, int dir2, const char *two, int how) { return name_any(LINK, dir, one, dir2, two, how); }
+int linkat(int dir, const char *one, int to, const char *two, int how) {
+    return name_any(LINK, dir, one, to, two, how);
+}
 int unlink(const char *one) { return name_any(UNLINK, AT_FDCWD, one, 0, NULL, 0); }
-int unlinkat(int dir, const char *one, int how) { return name_any(how & AT_REMOVEDIR ? RMDIR : UNLINK, dir, one, 0, NULL, how); }
+int unlinkat(int dir, const char *one, int how) {
+    return name_any(how & AT_REMOVEDIR ? RMDIR : UNLINK, dir, one, 0, NULL, how);
+}
 int rmdir(const char *one) { return name_any(RMDIR, AT_FDCWD, one, 0, NULL, AT_REMOVEDIR); }
 int mkdir(const char *one, mode_t mode) { return name_any(MKDIR, AT_FDCWD, one, 0, NULL, mode); }
 int mkdirat(int dir, const char *one, mode_t mode) { return name_any(MKDIR, dir, one, 0, NULL, mode); }

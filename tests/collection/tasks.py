@@ -190,3 +190,20 @@ def leave(ack, path: str, done: list[Operation], operations: list[Operation]) ->
         perform(collection, operation, world)
         world = world.after(operation)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def outlive(ack, path: str) -> str:
+    """Read where nothing can be written, then see another process write after all; says what the reader is told."""
+    reader = Collection.open(path, read_only=True)
+    assert len(reader) == 4
+    shim.disarm()
+    child = os.fork()
+    if child == 0:
+        writer = Collection.open(path)
+        perform(writer, ["add", 2, 2], World(next_id=4))
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    try:
+        return f"{len(reader)} items"
+    except BitscaleError as error:
+        return str(error)

@@ -8,6 +8,7 @@ import pytest
 from tests.collection.shim import CHANGES, Kind, Orders
 from tests.collection.tasks import PREPARED, copied, ended, leftovers, settled
 from tests.collection.world import World
+from tests.conftest import TORTURE
 
 OPERATIONS = {
     "add": [["add", 50, 3]],
@@ -32,20 +33,12 @@ OPERATIONS = {
     "background": [["add", 55, 8], ["remove", [0]], ["add", 56, 9], ["add", 57, 2]],
 }
 MOST = 5_000  # steps no operation takes
-
-
-@pytest.fixture(scope="session")
-def prepared(server, tmp_path_factory):
-    """A small collection with a bit of everything."""
-    folder = tmp_path_factory.mktemp("prepared") / "photos.bsc"
-    outcome = server.run("tasks:make", str(folder), PREPARED)
-    assert outcome.error is None, outcome.trace
-    return folder
+TORN = 3  # every third write is torn, and under torture every one
 
 
 def points(server, action, kinds, before, task, *args):
     """Die at step 1, 2, ... of a task until it lives; yields (outcome, folder) after each death, and at the end."""
-    for at in range(1, MOST):
+    for at in range(1, MOST, 1 if action == "die" or TORTURE else TORN):
         folder = before()
         orders = Orders(str(folder), action, at, kinds=kinds)
         outcome = server.run(
@@ -58,19 +51,6 @@ def points(server, action, kinds, before, task, *args):
             return
         shutil.rmtree(folder)
     raise AssertionError("no end of steps")
-
-
-@pytest.fixture
-def fresh(prepared, tmp_path):
-    """Makes copies of the prepared collection, one at a time, each in a folder of its own."""
-
-    def copy() -> Path:
-        place = tmp_path / "world"
-        shutil.rmtree(place, ignore_errors=True)
-        copied(prepared, place / "photos.bsc")
-        return place
-
-    return copy
 
 
 @pytest.mark.parametrize("action", ["die", "tear"])

@@ -12,7 +12,7 @@ import pytest
 
 from tests.collection.shim import ALLOCATIONS, CHANGES, OPENS, Kind, Orders
 from tests.collection.tasks import PREPARED, copied, ended, settled
-from tests.collection.test_crash_points import OPERATIONS, fresh, prepared  # noqa: F401
+from tests.collection.test_crash_points import OPERATIONS
 from tests.collection.world import World
 from tests.conftest import TORTURE, endurance
 
@@ -45,7 +45,7 @@ def check(outcome, folder, operations, readable):
 @pytest.mark.parametrize("sticky", [False, True], ids=["once", "for good"])
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("name", NAMES)
-def test_clear_error_nothing_lost_works_again(name, fault, sticky, server, fresh, capsys):  # noqa: F811
+def test_clear_error_nothing_lost_works_again(name, fault, sticky, server, fresh, capsys):
     number, kinds = FAULTS[fault]
     operations = OPERATIONS[name]
     readable = fault in ("disk full", "disk error", "read-only")
@@ -66,7 +66,7 @@ def test_clear_error_nothing_lost_works_again(name, fault, sticky, server, fresh
 
 
 @pytest.mark.parametrize("name", ["add", "compact", "reindex"])
-def test_short_writes_are_finished(name, server, fresh):  # noqa: F811
+def test_short_writes_are_finished(name, server, fresh):
     for sticky, at in ((True, 1), (False, 3), (False, 7), (False, 12)):
         folder = fresh()
         orders = Orders(str(folder), "shorten", at, sticky=sticky, kinds=frozenset({Kind.WRITE}))
@@ -77,7 +77,7 @@ def test_short_writes_are_finished(name, server, fresh):  # noqa: F811
 
 
 @pytest.mark.parametrize("fault", ["disk full", "read-only"])
-def test_readers_open_and_search_where_nothing_can_be_written(fault, server, prepared, tmp_path):  # noqa: F811
+def test_readers_open_and_search_where_nothing_can_be_written(fault, server, prepared, tmp_path):
     """With a log left by a crash, and without."""
     number, kinds = FAULTS[fault]
     for crashed in (False, True):
@@ -98,7 +98,7 @@ def test_readers_open_and_search_where_nothing_can_be_written(fault, server, pre
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_while_recovering_from_a_crash(fault, server, fresh, capsys):  # noqa: F811
+def test_a_fault_while_recovering_from_a_crash(fault, server, fresh, capsys):
     number, kinds = FAULTS[fault]
     rng = Random(fault)
     operations = OPERATIONS["a life"]

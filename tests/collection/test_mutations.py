@@ -17,18 +17,17 @@ import shutil
 
 import pytest
 
+from tests.collection.damage import TAIL
 from tests.collection.tasks import PREPARED, ended
-from tests.collection.test_crash_points import prepared  # noqa: F401
 from tests.conftest import TORTURE, endurance
 
 MUTATIONS = 10_000
 BATCH = 250  # by one child
-TAIL = [["add", 90, 3], ["remove", [0]], ["add", 91, 2], ["note", "a", "b"], ["remove", [6, 7]], ["columns", 92, 2]]
 TYPES = ("items.db", "items.db-wal", "segment", "model", "writer.json", "writer.lock", "backup")
 
 
 @pytest.fixture(scope="module")
-def damaged(server, prepared, tmp_path_factory):  # noqa: F811
+def damaged(server, prepared, tmp_path_factory):
     """The collection in three forms: closed, crashed with a log, and its backup; and another to swap files with."""
     base = tmp_path_factory.mktemp("damage")
     shutil.copytree(prepared, base / "closed")

@@ -13,7 +13,6 @@ import pytest
 from tests.collection import disk
 from tests.collection.shim import CHANGES, Kind, Orders, read_log
 from tests.collection.tasks import PREPARED, ended, settled
-from tests.collection.test_crash_points import prepared  # noqa: F401
 from tests.collection.world import World
 from tests.conftest import endurance
 
@@ -45,7 +44,7 @@ IMAGES = 2_000
 
 
 @pytest.mark.parametrize("name", [*LIVES, "create"])
-def test_every_image_opens_and_holds_what_was_acknowledged(name, server, prepared, tmp_path, capsys):  # noqa: F811
+def test_every_image_opens_and_holds_what_was_acknowledged(name, server, prepared, tmp_path, capsys):
     start, operations = (PREPARED, LIVES[name]) if name in LIVES else ([], PREPARED)
     base = tmp_path / "world"
     base.mkdir()

@@ -131,17 +131,18 @@ class Collection(Contents):
     @property
     def model(self) -> str:
         """The fingerprint of the model whose codes these are."""
+        self._serving.refresh()
         return self._serving.manifest.model
 
     @property
     def bit_weights(self) -> NDArray[np.float64]:
         """How much each bit counts, not increasing."""
-        return self._serving.index.bit_weights
+        return self.index.bit_weights
 
     @property
     def n_bits(self) -> int:
         """The length of the codes."""
-        return len(self._serving.manifest.bit_weights)
+        return self.index.n_bits
 
     @property
     def hasher(self) -> Hasher:
@@ -319,7 +320,7 @@ class Collection(Contents):
                 items, now = self._items_at(np.unique(found.ids[found.ids >= 0]).tolist())
             if now == state:  # codes, condition and rows are of one version
                 break
-        used = self.n_bits if bits is None else bits
+        used = index.n_bits if bits is None else bits
         return Results.build(self, codes, names, found, used, items, counted=radius is not None)
 
     def _items_at(self, ids: Sequence[int]) -> tuple[dict[int, Item], store.State]:

@@ -205,9 +205,9 @@ def translated(path: Path) -> Iterator[None]:
         raise CorruptFile(f"{path} is damaged ({error}). Restore the collection from a backup.") from error
     except apsw.FullError as error:
         raise FileError(f"the disk of {path} is full. Nothing was changed; make room and try again.") from error
-    except apsw.BusyError as error:
+    except (apsw.BusyError, apsw.LockedError) as error:
         raise FileError(f"{path} is busy: another process holds it ({error}). Try again.") from error
-    except (apsw.ReadOnlyError, apsw.PermissionsError, apsw.CantOpenError) as error:
+    except (apsw.ReadOnlyError, apsw.PermissionsError, apsw.CantOpenError, apsw.ProtocolError) as error:
         cure = "Check that the folder is there and may be written to"
         raise FileError(f"{path} cannot be opened or written ({error}). {cure}.") from error
     except apsw.IOError as error:
@@ -219,3 +219,6 @@ def translated(path: Path) -> Iterator[None]:
         raise FileError(f"the collection {path.parent} was closed. Open it again.") from error
     except (apsw.SQLError, apsw.MismatchError, apsw.SchemaChangeError) as error:
         raise CorruptFile(f"{path} is not as a collection's should be ({error}). Restore it from a backup.") from error
+    except apsw.Error as error:
+        what = f"{type(error).__name__}: {error}"
+        raise FileError(f"{path} cannot be used ({what}). Try again; if it stays so, verify the collection.") from error
