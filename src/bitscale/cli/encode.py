@@ -13,6 +13,7 @@ import bitscale as bs
 from bitscale.cli.progress import progress_bar
 from bitscale.data.files import FileImages
 from bitscale.data.folder import list_images
+from bitscale.data.vectors import map_array
 from bitscale.embeddings import Embeddings
 from bitscale.errors import DataError, FileError, InputError
 from bitscale.evaluation.encoding import with_stopwatch
@@ -70,10 +71,7 @@ def read_inputs(inputs: list[Path]) -> tuple[Any, list[str] | None]:
     if any(path.suffix == ".npy" for path in inputs):
         if len(inputs) > 1:
             raise InputError("a .npy stands alone. Encode it and the other inputs in two calls.")
-        try:
-            return np.atleast_1d(np.load(inputs[0], mmap_mode="r", allow_pickle=False)), None
-        except (OSError, ValueError, EOFError, SyntaxError) as error:
-            raise DataError(f"{inputs[0]} cannot be read as an array ({error}).") from error
+        return np.atleast_1d(map_array(inputs[0])), None
     names: list[str] = []
     for path in inputs:
         if not path.exists():
