@@ -5,11 +5,12 @@ import pickle
 
 import numpy as np
 import pytest
+from tests.conftest import endurance
 from tests.hashers.clusters import features
 
 from bitscale.data import load_dataset
 from bitscale.data.vectors import Vectors, load_array, read_array, read_labels
-from bitscale.errors import DataError, InputError
+from bitscale.errors import BitscaleError, DataError, InputError
 from bitscale.hashers import make_hasher
 
 PART = features(200, seed=1, d=12)
@@ -133,6 +134,21 @@ def test_what_cannot_be_used_names_the_cure(tmp_path, files):
         load_array(files[0])
     with pytest.raises(InputError, match="P0, P0-db"):
         load_array(files[0], "C1", labels=files[1])
+
+
+def test_a_damaged_file_is_refused_or_read(tmp_path, files):
+    rng = np.random.default_rng(0)
+    for whole in (file.read_bytes() for file in files):
+        for _ in range(endurance(1000)):
+            data = bytearray(whole)
+            for at in rng.integers(0, 128, rng.integers(1, 4)):
+                data[at : at + 1] = [b"", rng.bytes(1), b"9", b"("][rng.integers(4)]
+            (tmp_path / "bad.npy").write_bytes(data[: len(data) - int(rng.integers(0, 3))])
+            try:
+                read_array(tmp_path / "bad.npy", files[1])
+                read_labels(tmp_path / "bad.npy")
+            except BitscaleError:
+                continue
 
 
 def test_vectors_are_no_images(files):

@@ -16,6 +16,7 @@ import bitscale as bs
 from bitscale.cli.progress import progress_bar
 from bitscale.collection.pictures import encode_files
 from bitscale.data.folder import list_images
+from bitscale.data.vectors import map_array
 from bitscale.embeddings import Embeddings
 from bitscale.errors import DataError, FileError, InputError
 from bitscale.evaluation.encoding import with_stopwatch
@@ -106,11 +107,7 @@ def read_inputs(inputs: list[Path]) -> NDArray[Any] | list[str]:
     if any(path.suffix == ".npy" for path in inputs):
         if len(inputs) > 1:
             raise InputError("a .npy stands alone. Encode it and the other inputs in two calls.")
-        try:
-            array: NDArray[Any] = np.atleast_1d(np.load(inputs[0], mmap_mode="r", allow_pickle=False))
-            return array
-        except (OSError, ValueError, EOFError, SyntaxError) as error:
-            raise DataError(f"{inputs[0]} cannot be read as an array ({error}).") from error
+        return np.atleast_1d(map_array(inputs[0]))
     names: list[str] = []
     for path in inputs:
         if not path.exists():

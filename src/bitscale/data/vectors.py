@@ -106,7 +106,7 @@ def load_array(
 
 def read_array(path: str | Path, labels: str | Path | None = None) -> Labelled:
     """All rows of a .npy file with their labels, not split; without labels all are of one class, "unlabelled"."""
-    array = _mapped(Path(path), "save embeddings with np.save(path, vectors.astype(np.float32))")
+    array = map_array(Path(path), "save embeddings with np.save(path, vectors.astype(np.float32))")
     items: Any = ArrayImages(array) if array.dtype == np.uint8 else Vectors(array).check()
     if not len(items):
         raise DataError(f"{path} holds no rows. Save at least two.")
@@ -120,7 +120,7 @@ def read_array(path: str | Path, labels: str | Path | None = None) -> Labelled:
 
 def read_labels(path: Path) -> tuple[Labels, tuple[str, ...]]:
     """Labels from a .npy file, and their names: whole numbers or text (n,), or bool (n, n_labels)."""
-    array = _mapped(path, "save labels with np.save(path, labels), as whole numbers or as text (dtype '<U')")
+    array = map_array(path, "save labels with np.save(path, labels), as whole numbers or as text (dtype '<U')")
     if array.ndim == 2 and array.dtype == np.bool_:
         return np.array(array), tuple(str(i) for i in range(array.shape[1]))
     if array.ndim != 1 or array.dtype.kind not in "iuU":
@@ -132,12 +132,13 @@ def read_labels(path: Path) -> tuple[Labels, tuple[str, ...]]:
     return classes.reshape(-1).astype(np.int64), tuple(str(name) for name in names)
 
 
-def _mapped(path: Path, cure: str) -> NDArray[Any]:
+def map_array(path: Path, cure: str = "save it with np.save") -> NDArray[Any]:
+    """The array in a .npy file, mapped; nothing in the file is run, and no damage to it ends in another error."""
     if not path.is_file():
         raise DataError(f"there is no file {path}. Check the path.")
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError, SyntaxError, OverflowError, MemoryError) as error:
+    except Exception as error:  # a broken header breaks NumPy's reader in many ways
         raise DataError(
             f"{path} cannot be read as an array ({error}). Objects and pickles are not read: {cure}."
         ) from error
