@@ -247,9 +247,11 @@ class DeepHasher(Hasher):
 
     @property
     def picture_form(self) -> Form:
-        """A network on pixels takes its own input shape."""
+        """A network on pixels takes its own input shape; one with an input size was shown middle squares."""
         shape = check_details(self.details) if self.arrays else ()
-        return super().picture_form if len(shape) == 1 else Form((shape[1], shape[2]), shape[0])
+        if len(shape) == 1:
+            return super().picture_form
+        return Form((shape[1], shape[2]), shape[0], middle=bool(self.settings.side))
 
     def _dim(self) -> int:
         return check_details(self.details)[0]
