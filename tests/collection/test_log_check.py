@@ -132,3 +132,32 @@ def test_the_cure_is_named(log, tmp_path):
     (tmp_path / "items.db-wal").write_bytes(data)
     with pytest.raises(CorruptFile, match="backup"):
         check_log(tmp_path / "items.db")
+
+
+def test_what_failed_commits_left_behind_the_end_is_no_damage(tmp_path):
+    """A commit whose sync failed is written over by the next; of a longer one the rest stays behind the log's end."""
+    database = Database(tmp_path / "items.db", create=True)
+    with database.writing() as connection:
+        connection.execute("CREATE TABLE t (a, b)")
+    database.checkpoint()
+    with database.writing() as connection:
+        connection.execute("INSERT INTO t VALUES (0, 0)")
+    start = {name: (tmp_path / name).read_bytes() for name in ("items.db", "items.db-wal")}
+    database.close()
+    logs = []
+    for rows in (40, 25, 12, 1):  # each shorter than the one before
+        folder = tmp_path / str(rows)
+        folder.mkdir()
+        for name, data in start.items():
+            (folder / name).write_bytes(data)
+        database = Database(folder / "items.db")
+        with database.writing() as connection:
+            connection.executemany("INSERT INTO t VALUES (?, ?)", [(1, random.Random(rows).randbytes(900))] * rows)
+        logs.append((folder / "items.db-wal").read_bytes())
+        database.close()
+    lengths = [len(log) for log in logs]
+    assert lengths == sorted(lengths, reverse=True)
+    left = logs[0]
+    for log in logs[1:]:
+        left = log + left[len(log) :]
+    assert not damaged(left)

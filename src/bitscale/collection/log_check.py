@@ -2,8 +2,9 @@
 
 SQLite reads its log up to the first frame whose checksum is wrong: right for a torn write at the end, but a bit that
 rots in the middle would silently undo every commit behind it. Checksums run on from frame to frame, and each commit is
-synced before the next begins. So a wrong frame with two sound commits behind it, or with one and being itself the end
-of a commit, is damage; damage within the very last commit cannot be told from a write that power cut short.
+synced before the next begins. So a wrong frame with two commits behind it that follow soundly on one another, or with
+one and being itself the end of a commit, is damage; within the very last commit it cannot be told from a write that
+power cut short.
 A wrong header is damage, unless the database holds all the log does: then the log was just being begun anew.
 """
 
@@ -66,11 +67,14 @@ def damaged(data: bytes, database: Path | None = None) -> bool:
     start = summed(header_words, np.zeros((1, 2), np.uint32))[0]
     header_sound = head[0] & ~1 == MAGIC and tuple(start.tolist()) == head[6:]
     before = np.concatenate([np.array([head[6:]], np.uint32), fields[:-1, 4:]])  # stored by the frame before
-    follows = (summed(words, before) == fields[:, 4:]).all(axis=1)
+    found = summed(words, before)
+    follows = (found == fields[:, 4:]).all(axis=1)
+    again = np.concatenate([before[:1], found[:-1]])  # should the checksum itself be what was hit
+    follows |= (summed(words, again) == fields[:, 4:]).all(axis=1)
     commits = fields[:, 1]
     if header_sound:
         ours = (fields[:, 2:4] == np.array(head[4:6], np.uint32)).all(axis=1)
-        return _commits_behind(follows & ours, ours, commits)
+        return _commits_behind(follows & ours, commits != 0)
     ends = np.flatnonzero(follows & (commits != 0))
     if not len(ends):
         return False
@@ -78,15 +82,21 @@ def damaged(data: bytes, database: Path | None = None) -> bool:
     return database is None or not _held(database, raw[ours], fields[ours], page)
 
 
-def _commits_behind(sound: Flags, ours: Flags, commits: U32) -> bool:
-    """Whether two commits stand behind an unsound frame; or one, where that frame ended the commit before."""
-    if sound.all():
-        return False
-    first = int(np.argmin(sound))
-    ended = np.flatnonzero(ours & ~sound & (commits != 0))
-    behind = np.flatnonzero(sound & (commits != 0))
-    behind = behind[behind > first]
-    return len(behind) >= 2 or (len(behind) > 0 and len(ended) > 0 and bool(ended[0] < behind[-1]))
+def _commits_behind(sound: Flags, commits: Flags) -> bool:
+    """Whether one commit follows soundly on another behind an unsound frame, or on one that such a frame ended.
+
+    Commits that do not follow on one another prove nothing: a commit whose sync failed is written over by the next, and
+    what a longer one leaves stays behind the log's end.
+    """
+    seen_damage, run = False, 0
+    for follows, commit in zip(sound.tolist(), commits.tolist(), strict=True):
+        if not follows:
+            seen_damage, run = True, int(commit)
+        elif seen_damage and commit:
+            run += 1
+            if run == 2:
+                return True
+    return False
 
 
 def _held(database: Path, frames: NDArray[np.uint8], fields: U32, page: int) -> bool:
