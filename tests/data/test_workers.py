@@ -16,7 +16,7 @@ from tests.data.pictures import bomb, encoded, save
 
 from bitscale.data.decode import Form, Limits, Picture, read_picture
 from bitscale.data.workers import decode_files
-from bitscale.errors import DataError, UnreadablePicture
+from bitscale.errors import DataError, InputError, UnreadablePicture
 
 GREY = Form((28, 28), 1)
 
@@ -207,6 +207,12 @@ def test_a_worker_that_cannot_start_is_an_error_not_a_broken_picture(pictures, m
     with pytest.raises(DataError, match=r"cannot be started.*nowhere"):
         list(decode_files(pictures, GREY, workers=2))
     assert not children()
+
+
+def test_how_many_workers(pictures):
+    for n in (0, -1):
+        with pytest.raises(InputError, match="workers must be at least 1"):
+            next(decode_files(pictures, GREY, workers=n))
 
 
 def test_ctrl_c_leaves_no_process(pictures, tmp_path):

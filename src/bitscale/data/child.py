@@ -1,0 +1,111 @@
+"""A worker process and the pipes to it: started, spoken to, listened to for so long and no longer, and ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+
+from bitscale.data.decode import Form, Limits
+from bitscale.data.frames import Frame, pack, unpack, write
+from bitscale.errors import DataError
+
+CURE = "Is there memory enough? Take fewer workers."
+_START_SECONDS = 60.0
+_END_SECONDS = 5.0
+_SLICE = 1.0  # seconds: time in which this process itself was stopped counts as at most one
+_PROGRAM = "import sys; sys.path.append(sys.argv[1]); from bitscale.data.decode_worker import main; main(sys.argv[2])"
+
+
+class Child:
+    """A worker process and the pipes to it."""
+
+    def __init__(self, form: Form, limits: Limits) -> None:
+        home = str(Path(__file__).resolve().parents[2])
+        told = json.dumps({"form": asdict(form), "limits": asdict(limits)})
+        try:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-c", _PROGRAM, home, told],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+                start_new_session=True,  # Ctrl-C and Ctrl-Z reach the parent alone
+            )
+        except OSError as error:
+            raise DataError(f"a process to decode pictures cannot be started ({error}). {CURE}") from error
+        self.buffer = bytearray()
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.to, self.back = self.process.stdin.fileno(), self.process.stdout.fileno()
+        self.poll = select.poll()
+        self.poll.register(self.back, select.POLLIN)
+        _widen(self.back)
+
+    def greet(self) -> bool:
+        """Wait until it is ready to work; False when it was killed before."""
+        try:
+            self.receive(_START_SECONDS)
+            return True
+        except (EOFError, TimeoutError) as error:
+            if (self.process.poll() or 0) < 0:
+                return False
+            self.process.kill()
+            assert self.process.stderr is not None
+            said = (self.process.stderr.read() or b"").decode(errors="replace").strip().splitlines() or ["no word"]
+            raise DataError(
+                f"a process to decode pictures cannot be started ({said[-1]}). Is Pillow installed? {CURE}"
+            ) from error
+
+    def send(self, paths: Sequence[str]) -> None:
+        """Ask for pictures; a worker that is gone shows when its answer is waited for."""
+        with suppress(BrokenPipeError):
+            write(self.to, pack({"paths": list(paths)}))
+
+    def receive(self, seconds: float) -> list[Frame]:
+        """The answers there are, one at least; EOFError when the worker died, TimeoutError when it takes too long."""
+        left = seconds
+        while not (frames := list(iter(lambda: unpack(self.buffer), None))):
+            start = time.monotonic()
+            if self.poll.poll(1e3 * min(left, _SLICE)):
+                block = os.read(self.back, 1 << 20)
+                if not block:
+                    with suppress(subprocess.TimeoutExpired):
+                        self.process.wait(1.0)
+                    raise EOFError
+                self.buffer += block
+                continue
+            left -= min(time.monotonic() - start, _SLICE)
+            if left <= 0:
+                raise TimeoutError
+        return frames
+
+    def end(self) -> str:
+        """End it, and say how it ended if it did so by itself."""
+        code = self.process.poll()
+        self.process.kill()
+        with suppress(subprocess.TimeoutExpired):  # a process that waits for a dead disk cannot be ended
+            self.process.wait(_END_SECONDS)
+        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+            if pipe:
+                pipe.close()
+        if code is not None and code < 0:
+            return f"killed by {signal.Signals(-code).name}"
+        return "" if code is None else f"ended with code {code}"
+
+
+def _widen(handle: int) -> None:
+    """Let a pipe hold more, where the system can."""
+    with suppress(ImportError, AttributeError, OSError):
+        import fcntl
+
+        fcntl.fcntl(handle, fcntl.F_SETPIPE_SZ, 1 << 20)
