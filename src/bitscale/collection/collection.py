@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitscale.codes import Codes, check_same_space
+from bitscale.codes import Codes, Relaxed, check_same_space
 from bitscale.collection import seal, store
 from bitscale.collection.contents import Contents
 from bitscale.collection.create import create
@@ -307,20 +307,39 @@ class Collection(Contents):
 
         codes, names = encode_queries(self, query)
         for attempt in range(TRIES):
-            state = self._serving.refresh()
-            with self._database.reading() if attempt >= HASTY else contextlib.nullcontext():  # then nothing moves on
-                state = self._serving.refresh()
-                index: Index = self._serving.index
-                among = None if where is None else self._among(where, index)
-                found: Hits | Neighbours
-                if radius is None and max_distance is None:
-                    found = index.search(codes, k, bits=bits, where=among)
-                else:
-                    found = index.lookup(codes, radius, max_distance=max_distance, bits=bits, where=among)
-                items, now = self._items_at(np.unique(found.ids[found.ids >= 0]).tolist())
-            if now == state:  # codes, condition and rows are of one version
+            try:
+                found, items, consistent = self._look_up(codes, k, bits, where, radius, max_distance, attempt >= HASTY)
+            except FileError:  # files of the version held on to may be gone already
+                if attempt < HASTY or attempt == TRIES - 1:
+                    raise
+                continue
+            if consistent:
                 break
-        return Results.build(self, codes, names, found, index.n_bits if bits is None else bits, items)
+        return Results.build(self, codes, names, found, self._serving.index.n_bits if bits is None else bits, items)
+
+    def _look_up(
+        self,
+        codes: Codes | Relaxed,
+        k: int,
+        bits: int | None,
+        where: Any,
+        radius: int | None,
+        max_distance: float | None,
+        hold: bool,
+    ) -> tuple[Hits | Neighbours, dict[int, Item], bool]:
+        """What is found, its items, and whether codes, condition and rows are of one version; `hold` sees to that."""
+        self._serving.refresh()
+        with self._database.reading() if hold else contextlib.nullcontext():
+            state = self._serving.refresh()
+            index: Index = self._serving.index
+            among = None if where is None else self._among(where, index)
+            found: Hits | Neighbours
+            if radius is None and max_distance is None:
+                found = index.search(codes, k, bits=bits, where=among)
+            else:
+                found = index.lookup(codes, radius, max_distance=max_distance, bits=bits, where=among)
+            items, now = self._items_at(np.unique(found.ids[found.ids >= 0]).tolist())
+        return found, items, now == state
 
     def _items_at(self, ids: Sequence[int]) -> tuple[dict[int, Item], store.State]:
         """Some items, and the state of the collection they belong to."""
