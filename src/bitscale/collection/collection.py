@@ -328,7 +328,8 @@ class Collection(Contents):
         hold: bool,
     ) -> tuple[Hits | Neighbours, dict[int, Item], bool]:
         """What is found, its items, and whether codes, condition and rows are of one version; `hold` sees to that."""
-        self._serving.refresh()
+        if hold:
+            self._serving.refresh()  # the bulk of it; within the version held it may be too late for its files
         with self._database.reading() if hold else contextlib.nullcontext():
             state = self._serving.refresh()
             index: Index = self._serving.index
