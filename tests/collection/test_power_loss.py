@@ -59,7 +59,7 @@ def test_every_image_opens_and_holds_what_was_acknowledged(name, server, prepare
     assert outcome.error is None, ended(outcome)
     steps = read_log(tmp_path / "log")
     worlds = [World().after(*start, *operations[:n]) for n in range(len(operations) + 1)]
-    images = endurance(IMAGES) // (len(LIVES) + 1)
+    images = -(-endurance(IMAGES) // (len(LIVES) + 1))
     copied = next((n for n, operation in enumerate(operations) if operation[0] == "backup"), len(operations))
     seen = cut_often(before, steps, worlds, images, name in LIVES, copied, tmp_path)
     assert before.contents() == disk.read(base)  # the record is complete
