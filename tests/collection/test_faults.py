@@ -24,7 +24,7 @@ FAULTS = {
     "no handles": (errno.EMFILE, OPENS),
 }
 NAMES = ["add", "remove", "change", "seal", "compact", "reindex", "background"]
-STRIDE = 1 if TORTURE else 6  # every call, or every sixth from a place of its own
+STRIDE = 1 if TORTURE else 8  # every call, or every eighth from a place of its own
 PAIRS = 500
 
 

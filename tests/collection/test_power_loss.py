@@ -37,6 +37,7 @@ LIVES = {
         ["remove", [10]],
         ["compact"],
     ],
+    "backup": [["add", 66, 2], ["backup", "{world}/copy.bsc"], ["remove", [0]], ["compact"]],
     "reindex": [["stage"], ["switch"], ["add", 65, 2], ["stage"], ["switch"], ["compact"]],
     "hurry": [operation for i in range(12) for operation in (["columns", 70 + i, 7], ["remove", [7 * i + 5]])],
 }
@@ -50,6 +51,7 @@ def test_every_image_opens_and_holds_what_was_acknowledged(name, server, prepare
     base.mkdir()
     if name in LIVES:
         shutil.copytree(prepared, base / "photos.bsc")
+    operations = [[str(part).format(world=base) if op[0] == "backup" else part for part in op] for op in operations]
     before = disk.Disk(base)
     task = ("tasks:operate", start, operations, name == "hurry") if name in LIVES else ("tasks:make", operations)
     orders = Orders(str(base), log=str(tmp_path / "log"))
@@ -57,8 +59,9 @@ def test_every_image_opens_and_holds_what_was_acknowledged(name, server, prepare
     assert outcome.error is None, ended(outcome)
     steps = read_log(tmp_path / "log")
     worlds = [World().after(*start, *operations[:n]) for n in range(len(operations) + 1)]
-    images = endurance(IMAGES) // (len(LIVES) + 1)
-    seen = cut_often(before, steps, worlds, images, name in LIVES, tmp_path)
+    images = -(-endurance(IMAGES) // (len(LIVES) + 1))
+    copied = next((n for n, operation in enumerate(operations) if operation[0] == "backup"), len(operations))
+    seen = cut_often(before, steps, worlds, images, name in LIVES, copied, tmp_path)
     assert before.contents() == disk.read(base)  # the record is complete
     with capsys.disabled():
         print(
@@ -67,8 +70,8 @@ def test_every_image_opens_and_holds_what_was_acknowledged(name, server, prepare
         )
 
 
-def cut_often(power, steps, worlds, images, there, folder):
-    """Play the steps and cut the power at random ones; every image is opened and compared."""
+def cut_often(power, steps, worlds, images, there, copied, folder):
+    """Play the steps and cut the power at random ones; every image is opened and compared, and so is a backup."""
     rng = Random(len(steps))
     cuts = sorted(rng.choices([n for n, step in enumerate(steps) if step.kind in (CHANGES | {Kind.MARK})], k=images))
     done, seen = 0, 0
@@ -86,6 +89,8 @@ def cut_often(power, steps, worlds, images, there, folder):
             disk.write(image, place)
             try:
                 seen += settled(place / "photos.bsc", *worlds[done : done + 2])
+                if done > copied or "copy.bsc" in image:
+                    settled(place / "copy.bsc", worlds[copied])
             except BaseException:
                 shutil.move(place, folder / "failed")
                 print(f"cut at step {number} ({step.kind.name} {step.name}), image {attempt}, {done} done")

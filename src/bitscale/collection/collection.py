@@ -17,7 +17,6 @@ from bitscale.collection.contents import Contents
 from bitscale.collection.create import create
 from bitscale.collection.database import Database
 from bitscale.collection.items import (
-    Item,
     NewItem,
     Row,
     Skipped,
@@ -31,10 +30,11 @@ from bitscale.collection.lock import WriterLock
 from bitscale.collection.log_check import check_log
 from bitscale.collection.schema import DATABASE, bring_up_to_date, check_origin
 from bitscale.collection.sealer import Sealer
+from bitscale.collection.searching import Searcher
 from bitscale.collection.serving import Serving
 from bitscale.errors import CorruptFile, FileError, InputError
 from bitscale.hashers import Hasher, load_hasher
-from bitscale.index.base import Hits, Index, Neighbours, check_ids
+from bitscale.index.base import Index, check_ids
 
 if TYPE_CHECKING:
     from bitscale.collection.results import Results
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from bitscale.collection.verify import Verification
 
 I64 = NDArray[np.int64]
-HASTY = 3  # searches tried beside a writer before one that holds on to a version
-TRIES = 6
 
 
 class Collection(Contents):
@@ -57,7 +55,6 @@ class Collection(Contents):
         self.path, self.read_only = path, read_only
         self._lock = WriterLock(path)
         self._loaded: dict[str, Hasher] = {}  # by fingerprint
-        self._filters: dict[Any, object] = {}  # the last one prepared
         if not path.is_dir():
             raise FileError(f"there is no collection {path}. Make one: bitscale index FOLDER --collection {path}")
         if not (path / DATABASE).is_file():
@@ -71,6 +68,7 @@ class Collection(Contents):
             check_origin(self._database)
             self._serving = Serving(path, self._database)
             self._serving.refresh()
+            self._searcher = Searcher(self._database, self._serving, self.select)
             self._sealer = Sealer(self._seal_and_tidy)
             self._unsealed = 0  # codes in the log since the last seal
             if not read_only:
@@ -306,34 +304,9 @@ class Collection(Contents):
         from bitscale.collection.results import Results
 
         codes, names = encode_queries(self, query)
-        for attempt in range(TRIES):
-            state = self._serving.refresh()
-            with self._database.reading() if attempt >= HASTY else contextlib.nullcontext():  # then nothing moves on
-                state = self._serving.refresh()
-                index: Index = self._serving.index
-                among = None if where is None else self._among(where, index)
-                found: Hits | Neighbours
-                if radius is None and max_distance is None:
-                    found = index.search(codes, k, bits=bits, where=among)
-                else:
-                    found = index.lookup(codes, radius, max_distance=max_distance, bits=bits, where=among)
-                items, now = self._items_at(np.unique(found.ids[found.ids >= 0]).tolist())
-            if now == state:  # codes, condition and rows are of one version
-                break
-        used = index.n_bits if bits is None else bits
+        found, items, most = self._searcher.search(codes, k, bits, where, radius, max_distance)
+        used = most if bits is None else bits
         return Results.build(self, codes, names, found, used, items, counted=radius is not None)
-
-    def _items_at(self, ids: Sequence[int]) -> tuple[dict[int, Item], store.State]:
-        """Some items, and the state of the collection they belong to."""
-        with self._database.reading() as connection:
-            return store.read_items(connection, ids), store.read_state(connection)
-
-    def _among(self, where: Any, index: Index) -> object:
-        """The filter for `where`, kept until the next commit."""
-        key = repr(where), self._serving.state
-        if key not in self._filters:
-            self._filters = {key: index.prepare(self.select(where))}
-        return self._filters[key]
 
     def refresh(self) -> None:
         """Bring a reader level with the last commit; searches do it by themselves."""

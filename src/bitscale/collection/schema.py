@@ -100,9 +100,12 @@ def _origin_in(path: Path) -> int | None:
     """The number in a database file's first page; None while that page is being written anew, from a log of its own."""
     try:
         with path.open("rb") as file:
-            page = np.frombuffer(file.read(PAGE), "<u4").astype(np.uint32)
+            raw = file.read(PAGE)
     except OSError as error:
         raise FileError(f"{path} cannot be read: {error.strerror}. Check the disk, and try again.") from error
-    if len(page) < PAGE // 4 or (summed(page[None, :-2], np.zeros((1, 2), np.uint32))[0] != page[-2:]).any():
+    if len(raw) < PAGE or not raw.startswith(b"SQLite format 3"):  # zeros have a right checksum
+        return None
+    page = np.frombuffer(raw, "<u4").astype(np.uint32)
+    if (summed(page[None, :-2], np.zeros((1, 2), np.uint32))[0] != page[-2:]).any():
         return None
     return int(page[USER_VERSION // 4 : USER_VERSION // 4 + 1].byteswap()[0]) // FORMATS
