@@ -11,13 +11,13 @@ import typer
 
 from bitscale.errors import BitscaleError
 
-BENCHMARKS = ("search", "metrics", "baselines")
+BENCHMARKS = ("search", "collection", "indexing", "metrics", "baselines", "weights", "loss", "encode", "memory")
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 
 
 def bench(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="Which benchmark: search, metrics or baselines.")] = "search",
+    name: Annotated[str, typer.Argument(help="Which benchmark: search, collection, indexing, metrics, ...")] = "search",
 ) -> None:
     """Measure speed against named peers; what follows NAME goes to the benchmark (try `bitscale bench search --help`).
 
