@@ -33,7 +33,7 @@ def test_forms():
     assert fitted(features="mobilenetv2@64").picture_form == Form((64, 64), middle=True)
     assert fitted(images=PICTURES[:, :20, :20]).picture_form == Form((20, 20))
     assert fitted(images=PICTURES[:, :20, :20, :1]).picture_form == Form((20, 20), 1)
-    assert fitted("unsupervised", PICTURES[:, :20, :20], iterations=2, clusters=2).picture_form == Form((20, 20))
+    assert fitted("lsh", PICTURES[:, :20, :20]).picture_form == Form((20, 20))
     assert fitted("nested", PICTURES[:, :28, :20], iterations=2).picture_form == Form((28, 20))
     assert load_hasher("fashion-mnist").picture_form == Form((28, 28), 1)
     with pytest.raises(NotFitted):

@@ -161,8 +161,6 @@ def test_what_cannot_be_fine_tuned():
         make(features="gist")
     with pytest.raises(InputError, match="32 to 2048"):
         make(input_size=16)
-    with pytest.raises(InputError, match='leave features="pixels"'):
-        make(name="unsupervised").fit(Labelled(RNG.integers(0, 256, (48, 8, 8), np.uint8), TRAIN.labels, NAMES))
     with pytest.raises(InputError, match="colour squares"):
         plan("mobilenetv2", (1, 64, 64), 8)
     for network in ("timm:resnet18", "alexnet"):

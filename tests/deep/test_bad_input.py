@@ -25,14 +25,13 @@ IMAGES = images(200, seed=1)
 VECTORS = features(100, seed=1, d=12)
 LABELS = np.arange(20) % 2
 RNG = np.random.default_rng(0)
-SUPERVISED = [name for name in DEEP if name != "unsupervised"]
 
 
 def make(name="drsch", n_bits=8, **options):
     return make_hasher(name, n_bits=n_bits, **{"iterations": 3, "images_per_class": 4, **options})
 
 
-@pytest.mark.parametrize("name", SUPERVISED)
+@pytest.mark.parametrize("name", DEEP)
 def test_labels_that_cannot_teach(name):
     for labels, said in (
         (np.zeros(200, np.int64), "add images of another, or use a method without labels"),

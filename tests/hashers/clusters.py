@@ -6,7 +6,7 @@ from bitscale.data.images import ArrayImages
 from bitscale.data.splits import Labelled
 
 NAMES = tuple("abcdefghij")
-DEEP = ("drsch", "dsch", "bs-drsch", "bs-dsch", "euclidean", "dsrh", "nested", "unsupervised")
+DEEP = ("drsch", "dsch", "bs-drsch", "bs-dsch", "euclidean", "dsrh", "nested")
 QUICK = {
     "mlh": {"steps": 150, "pairs": 200},
     "bre": {"labelled": 300, "anchors": 20, "sweeps": 1},

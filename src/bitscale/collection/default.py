@@ -1,11 +1,8 @@
 """A model without training by hand: a pretrained network's features, and codes fitted on a sample of the pictures.
 
-    500 pictures and more             unsupervised: every shorter code is a good one
-    twice as many as bits and more    itq
-    fewer                             lsh: random projections, which learn nothing but the middle of the features
-
-Fewer pictures than that would be learned by heart: k-means puts them into a few clusters, and all pictures of a
-cluster would get one code.
+twice as many pictures as bits, and more    unsupervised: every shorter code is a good one
+fewer                                       lsh: random projections, which learn nothing but the middle of the
+                                            features, where few pictures would be learned by heart
 """
 
 from __future__ import annotations
@@ -32,8 +29,6 @@ Float32 = NDArray[np.float32]
 
 FEATURES = ("mobilenetv2@224", "efficientnet-lite0@224")  # the first whose weights are here
 SAMPLE = 2_000  # pictures fitted on
-ENOUGH = 500  # to learn clusters from
-ITERATIONS = 300
 _CONSTANT_ROWS = 8  # keep two or three pictures from being set against each other by their own mean
 
 
@@ -111,16 +106,13 @@ def _features(
 
 def _methods(n: int, n_bits: int) -> list[str]:
     """What to try, best first."""
-    return [*["unsupervised"] * (n >= ENOUGH), *["itq"] * (n >= 2 * n_bits), "lsh"]
+    return [*["unsupervised"] * (n >= 2 * n_bits), "lsh"]
 
 
 def _fit(method: str, x: Float32, n_bits: int, features: str, seed: int) -> Hasher:
     """Fit on ready features, then let the hasher make them itself."""
-    settings = {"iterations": ITERATIONS} if method == "unsupervised" else {}
     if method == "lsh":
         x = np.concatenate([x, np.full((_CONSTANT_ROWS, x.shape[1]), x.mean(), np.float32)])
     part: Any = Labelled(x, np.zeros(len(x), np.int64), ("",))  # type: ignore[arg-type]  # vectors for images
-    fitted = make_hasher(method, n_bits=n_bits, features="none", seed=seed, **settings).fit(part)
-    return make_hasher(method, n_bits=n_bits, features=features, seed=seed, **settings).adopt(
-        fitted.arrays, fitted.details
-    )
+    fitted = make_hasher(method, n_bits=n_bits, features="none", seed=seed).fit(part)
+    return make_hasher(method, n_bits=n_bits, features=features, seed=seed).adopt(fitted.arrays, fitted.details)

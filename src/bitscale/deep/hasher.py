@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bitscale.data.decode import Form
 from bitscale.data.images import as_images, read
-from bitscale.data.splits import Labelled, Labels
+from bitscale.data.splits import Labelled
 from bitscale.data.vectors import Vectors
 from bitscale.deep.details import check_details, describe
 from bitscale.deep.layers import Layer, array_shapes
@@ -94,7 +94,7 @@ class DeepHasher(Hasher):
         source = self._source(train.images)
         if len(source) < 2:
             raise InputError(f"a hasher learns from at least two images. Got {len(source)}.")
-        labels = self._labels(train, source)
+        labels = np.asarray(train.labels)
         if len(labels) != len(source):
             raise InputError(f"every training image needs its label. Got {len(source)} images, {len(labels)} labels.")
         settings, shape = self.settings, source.shape
@@ -240,10 +240,6 @@ class DeepHasher(Hasher):
         if self.features == "none" and isinstance(images, Vectors):
             return VectorSource(images.check())  # mapped, and left so
         return VectorSource(self._extract(images))
-
-    def _labels(self, train: Labelled, source: Source) -> Labels:
-        """What the images are compared by."""
-        return np.asarray(train.labels)
 
     @property
     def picture_form(self) -> Form:

@@ -29,7 +29,7 @@ _HOME = {  # method -> the module and class it lives in, imported when asked for
     "euclidean": ("bitscale.deep.kinds", "Euclidean"),
     "dsrh": ("bitscale.deep.kinds", "DSRH"),
     "nested": ("bitscale.deep.kinds", "Nested"),
-    "unsupervised": ("bitscale.deep.unsupervised", "Unsupervised"),
+    "unsupervised": ("bitscale.hashers.unsupervised", "Unsupervised"),
 }
 
 

@@ -1,6 +1,6 @@
 """Methods on features: `_learn` makes arrays of features and labels, `_project` one real value a bit of features.
 
-Their bits all weigh 1: none of them learns how much a bit counts, so a shorter code is just its first bits.
+Their bits all weigh 1 (those of `unsupervised` apart): a shorter code is just its first bits.
 """
 
 from __future__ import annotations
