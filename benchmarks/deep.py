@@ -67,7 +67,7 @@ def main() -> None:
 def scores(codes: Codes, split: Split, bits: int, kind: str) -> float:
     signs = codes.truncate(bits).signs().astype(np.float32)
     weights = codes.bit_weights[:bits] if kind == "weighted" else np.ones(bits)
-    units = np.round(weights * 2**12).astype(np.float64)
+    units = np.round(weights / weights.max() * 2**16).astype(np.float64)
     values, relevant = [], relevance(split.query.labels, split.database.labels)
     for start in range(0, len(codes), CHUNK):
         rows = np.arange(start, min(start + CHUNK, len(codes)))

@@ -53,6 +53,7 @@ def test_a_later_setting_at_its_default_leaves_fingerprints_alone():
 
     part = features(60, seed=1)
     quick = {"n_bits": 8, "features": "none", "iterations": 2, "classes_per_batch": 3, "images_per_class": 3}
+    assert make_hasher("nested", **quick, scale_spread=2).settings.scale_spread == 2
     plain = make_hasher("nested", **quick).fit(part)
     known = [*DeepSettings.__dataclass_fields__.values()]
     later = {"scale_spread", "shift_by", "input_size", "backbone_rate", "freeze_statistics"}

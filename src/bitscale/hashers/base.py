@@ -171,8 +171,8 @@ def make_settings(kind: type[Hasher], given: Mapping[str, Any]) -> Any:
             there = ", ".join(f"{said}={default!r}" for said, default in known.items()) or "none"
             raise InputError(f"{kind.name} has no setting {name!r}. Its settings: {there}.")
         wanted = hints[name]
-        if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-            continue
+        if isinstance(1.0, wanted) and isinstance(value, int) and not isinstance(value, bool):
+            continue  # a whole number where any number will do
         if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
             raise InputError(f"{name} of {kind.name} must be {getattr(wanted, '__name__', wanted)}. Got {value!r}.")
     return kind.Settings(**given)
