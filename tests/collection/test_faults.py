@@ -65,6 +65,39 @@ def test_clear_error_nothing_lost_works_again(name, fault, sticky, server, fresh
         print(f"\n{name}, {fault}: {tried} places, {refused} errors", end=" ")
 
 
+@pytest.mark.parametrize("sticky", [False, True], ids=["once", "for good"])
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", ["create", "backup"])
+def test_what_cannot_be_made_leaves_nothing_behind(name, fault, sticky, server, fresh, capsys):
+    """A new folder is there whole or not at all, the collection it came from is untouched, and the next try works."""
+    number, kinds = FAULTS[fault]
+    world = World().after(*PREPARED) if name == "backup" else World().after(["add", 1, 2])
+    tried = refused = 0
+    for at in range(1 + Random(f"{name} {fault} {sticky}").randrange(2 * STRIDE), 10_000, 2 * STRIDE):
+        folder = fresh()
+        new = folder / "new.bsc"
+        task = ("tasks:back_up", str(folder / "photos.bsc")) if name == "backup" else ("tasks:make",)
+        task += (str(new),) if name == "backup" else (str(new), [["add", 1, 2]])
+        outcome = server.run(*task, orders=Orders(str(folder), "fail", at, number, sticky, kinds))
+        assert outcome.signal == 0, ended(outcome)
+        if outcome.error:
+            assert outcome.error.startswith("BitscaleError"), ended(outcome)
+            assert "bsc" in outcome.error
+        if not new.exists():
+            assert not outcome.acks
+            again = server.run(*task)
+            assert again.error is None, ended(again)
+        settled(new, *([World(), world] if outcome.error and name == "create" and new.exists() else [world]))
+        settled(folder / "photos.bsc", World().after(*PREPARED))
+        assert sorted(file.name for file in folder.iterdir()) == ["new.bsc", "photos.bsc"]
+        shutil.rmtree(folder)
+        if not outcome.hits:
+            break
+        tried, refused = tried + 1, refused + bool(outcome.error)
+    with capsys.disabled():
+        print(f"\n{name}, {fault}: {tried} places, {refused} errors", end=" ")
+
+
 @pytest.mark.parametrize("name", ["add", "compact", "reindex"])
 def test_short_writes_are_finished(name, server, fresh):
     for sticky, at in ((True, 1), (False, 3), (False, 7), (False, 12)):

@@ -95,11 +95,12 @@ def test_damage_that_would_undo_commits_is_seen(log, tmp_path):
     clean = (tmp_path / "items.db").read_bytes()
     size = FRAME + 4096
     rng = random.Random(1)
-    places = [*range(HEADER.size), *range(HEADER.size, HEADER.size + FRAME), *rng.sample(range(len(data)), 300)]
+    places = [(at, bit) for at in range(HEADER.size + FRAME) for bit in range(8)]
+    places += [(at, rng.randrange(8)) for at in rng.sample(range(len(data)), 300)]
     lost = 0
-    for at in places:
+    for at, bit in places:
         hit = bytearray(data)
-        hit[at] ^= 1 << rng.randrange(8)
+        hit[at] ^= 1 << bit
         if damaged(bytes(hit)):
             continue
         (tmp_path / "items.db").write_bytes(clean)

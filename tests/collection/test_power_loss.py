@@ -10,6 +10,7 @@ from random import Random
 
 import pytest
 
+from bitscale.errors import BitscaleError
 from tests.collection import disk
 from tests.collection.shim import CHANGES, Kind, Orders, read_log
 from tests.collection.tasks import PREPARED, ended, settled
@@ -97,3 +98,30 @@ def cut_often(power, steps, worlds, images, there, copied, folder):
                 raise
             shutil.rmtree(place)
     return seen
+
+
+def test_without_syncs_much_would_be_lost(server, prepared, tmp_path):
+    """The images above are not harmless: the same work, had no sync been asked for, does not survive them."""
+    base = tmp_path / "world"
+    shutil.copytree(prepared, base / "photos.bsc")
+    power = disk.Disk(base)
+    operations = LIVES["upkeep"]
+    orders = Orders(str(base), log=str(tmp_path / "log"))
+    assert server.run("tasks:operate", str(base / "photos.bsc"), PREPARED, operations, orders=orders).error is None
+    rng, done, lost = Random(1), 0, 0
+    for number, step in enumerate(read_log(tmp_path / "log")):
+        if step.kind is not Kind.SYNC:
+            power.play(step)
+        if step.kind is Kind.MARK:
+            done += json.loads(step.name) >= 0
+        if number % 10 == 9:
+            disk.write(power.crash(rng), tmp_path / "image")
+            try:
+                settled(
+                    tmp_path / "image" / "photos.bsc",
+                    *(World().after(*PREPARED, *operations[:n]) for n in (done, done + 1)),
+                )
+            except (AssertionError, BitscaleError):
+                lost += 1
+            shutil.rmtree(tmp_path / "image")
+    assert lost > 5

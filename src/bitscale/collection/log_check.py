@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.collection.database import RESERVED
+from bitscale.collection.database import PAGE, RESERVED
 from bitscale.errors import CorruptFile, FileError
 
 U32 = NDArray[np.uint32]
@@ -51,35 +51,33 @@ def check_log(database: Path) -> None:
 
 def damaged(data: bytes, database: Path | None = None) -> bool:
     """Whether sound commits stand behind an unsound frame, or behind an unsound header and not in the database."""
-    if len(data) < HEADER.size + FRAME:
+    n = (len(data) - HEADER.size) // (FRAME + PAGE)
+    if n < 1:
         return False
     head = HEADER.unpack(data[: HEADER.size])
-    page = head[2] if head[2] in {1 << n for n in range(9, 17)} else 4096
-    size = FRAME + page
-    n = (len(data) - HEADER.size) // size
-    if n == 0:
-        return False
-    raw = np.frombuffer(data, np.uint8, n * size, HEADER.size).reshape(n, size)
-    order = ">u4" if head[0] & 1 else "<u4"
+    raw = np.frombuffer(data, np.uint8, n * (FRAME + PAGE), HEADER.size).reshape(n, -1)
     fields = raw[:, :FRAME].copy().view(">u4").astype(np.uint32)  # (n, 6)
-    words = np.concatenate([raw[:, :8], raw[:, FRAME:]], axis=1).view(order).astype(np.uint32)
-    header_words = np.frombuffer(data[:24], order).astype(np.uint32)[None]
-    start = summed(header_words, np.zeros((1, 2), np.uint32))[0]
-    header_sound = head[0] & ~1 == MAGIC and tuple(start.tolist()) == head[6:]
-    before = np.concatenate([np.array([head[6:]], np.uint32), fields[:-1, 4:]])  # stored by the frame before
-    found = summed(words, before)
-    follows = (found == fields[:, 4:]).all(axis=1)
-    again = np.concatenate([before[:1], found[:-1]])  # should the checksum itself be what was hit
-    follows |= (summed(words, again) == fields[:, 4:]).all(axis=1)
-    commits = fields[:, 1]
-    if header_sound:
+    order = ">u4" if head[0] & 1 else "<u4"
+    start = summed(np.frombuffer(data[:24], order).astype(np.uint32)[None], np.zeros((1, 2), np.uint32))[0]
+    if head[0] & ~1 == MAGIC and head[2] == PAGE and tuple(start.tolist()) == head[6:]:
         ours = (fields[:, 2:4] == np.array(head[4:6], np.uint32)).all(axis=1)
-        return _commits_behind(follows & ours, commits != 0)
-    ends = np.flatnonzero(follows & (commits != 0))
-    if not len(ends):
-        return False
-    ours = (fields[:, 2:4] == fields[ends[0], 2:4]).all(axis=1)
-    return database is None or not _held(database, raw[ours], fields[ours], page)
+        return _commits_behind(_follow(raw, fields, head, order) & ours, fields[:, 1] != 0)
+    for order in ("<u4", ">u4"):  # the header cannot be asked
+        ends = np.flatnonzero(_follow(raw, fields, head, order) & (fields[:, 1] != 0))
+        if len(ends):
+            ours = (fields[:, 2:4] == fields[ends[0], 2:4]).all(axis=1)
+            return database is None or not _held(database, raw[ours], fields[ours])
+    return False
+
+
+def _follow(raw: NDArray[np.uint8], fields: U32, head: tuple[int, ...], order: str) -> Flags:
+    """Which frames carry the checksum that follows from the one stored before them."""
+    words = np.concatenate([raw[:, :8], raw[:, FRAME:]], axis=1).view(order).astype(np.uint32)
+    before = np.concatenate([np.array([head[6:]], np.uint32), fields[:-1, 4:]])
+    found = summed(words, before)
+    again = np.concatenate([before[:1], found[:-1]])  # should a checksum itself be what was hit
+    follows: Flags = (found == fields[:, 4:]).all(axis=1) | (summed(words, again) == fields[:, 4:]).all(axis=1)
+    return follows
 
 
 def _commits_behind(sound: Flags, commits: Flags) -> bool:
@@ -99,15 +97,15 @@ def _commits_behind(sound: Flags, commits: Flags) -> bool:
     return False
 
 
-def _held(database: Path, frames: NDArray[np.uint8], fields: U32, page: int) -> bool:
+def _held(database: Path, frames: NDArray[np.uint8], fields: U32) -> bool:
     """Whether a database has taken in what these frames hold: then a new header was being written when power failed."""
     last = int(np.flatnonzero(fields[:, 1])[-1])
     newest = {int(number): at for at, number in enumerate(fields[: last + 1, 0])}
     with database.open("rb") as file:
         for number, at in newest.items():
             if number <= fields[last, 1]:
-                file.seek((number - 1) * page)
-                content = page - RESERVED  # the page's checksum is added on its way into the database
+                file.seek((number - 1) * PAGE)
+                content = PAGE - RESERVED  # the page's checksum is added on its way into the database
                 if file.read(content) != frames[at, FRAME : FRAME + content].tobytes():
                     return False
     return True
