@@ -227,9 +227,9 @@ class Collection(Contents):
         unskip: Sequence[str],
     ) -> tuple[I64, int]:
         """One transaction: the ids of new items, and how many were removed."""
-        if codes is not None:
-            check_same_space(codes, self._serving.index, "this collection")
         with self._database.writing() as connection:
+            if codes is not None:  # `switch` holds the lock until the index served is of the new model
+                check_same_space(codes, self._serving.index, "this collection")
             state = store.read_state(connection)
             seq, next_id = state.seq, state.next_id
             gone = store.delete_items(connection, remove)
@@ -317,11 +317,12 @@ class Collection(Contents):
                     found = index.search(codes, k, bits=bits, where=among)
                 else:
                     found = index.lookup(codes, radius, max_distance=max_distance, bits=bits, where=among)
+                fetch = self._serving.reader()
                 items, now = self._items_at(np.unique(found.ids[found.ids >= 0]).tolist())
             if now == state:  # codes, condition and rows are of one version
                 break
         used = index.n_bits if bits is None else bits
-        return Results.build(self, codes, names, found, used, items, counted=radius is not None)
+        return Results.build(self, codes, names, found, used, items, fetch, counted=radius is not None)
 
     def _items_at(self, ids: Sequence[int]) -> tuple[dict[int, Item], store.State]:
         """Some items, and the state of the collection they belong to."""
@@ -381,7 +382,7 @@ class Collection(Contents):
         from bitscale.collection.switch import switch
 
         self._require_writer()
-        with self._sealer.exclusive:
+        with self._sealer.exclusive, self._database.lock:
             switch(self.path, self._database, hasher)
             self._serving.refresh()
             self._tidy()
