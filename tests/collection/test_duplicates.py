@@ -93,3 +93,31 @@ def test_an_empty_collection_and_a_share_that_is_none(tmp_path):
         assert find_duplicates(photos).groups == []
         with pytest.raises(InputError, match="from 0 to 1"):
             find_duplicates(photos, within=2)
+
+
+def test_files_that_are_gone_or_changed_and_second_names_are_no_copies(tmp_path):
+    """A plan that kept a vanished file, or a link, would have the last copy deleted."""
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+    scene(1).save(tmp_path / "a" / "gone.png")
+    for name in ("b/left.png", "b/changed.png", "c/copy.png"):
+        shutil.copy2(tmp_path / "a" / "gone.png", tmp_path / name)
+    os.symlink(tmp_path / "b" / "left.png", tmp_path / "a" / "l.png")
+    os.link(tmp_path / "b" / "left.png", tmp_path / "b" / "left again.png")
+    with Collection.create(tmp_path / "c.bsc", hasher(16)) as photos:
+        names = ["a/gone.png", "a/l.png", "b/changed.png", "b/left again.png", "b/left.png", "c/copy.png"]
+        facts = [os.stat(tmp_path / name) for name in names]
+        photos.add_codes(
+            Codes(np.zeros((6, 2), np.uint8), photos.bit_weights, photos.model),
+            paths=[str(tmp_path / name) for name in names],
+            contents=[bytes(32)] * 6,
+            sizes=[fact.st_size for fact in facts],
+            modified=[fact.st_mtime_ns for fact in facts],
+        )
+        os.remove(tmp_path / "a" / "gone.png")
+        os.utime(tmp_path / "b" / "changed.png", (1, 1))
+        found = find_duplicates(photos, workers=1)
+        assert [sorted(member.item.id for member in group.members) for group in found.identical] == [[3, 5]]
+        assert found.unread == 2
+        os.remove(tmp_path / "c" / "copy.png")
+        assert find_duplicates(photos, workers=1).identical == []

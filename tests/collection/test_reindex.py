@@ -1,4 +1,6 @@
 import os
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 from bitscale.collection import Collection
 from bitscale.collection.reindex import reindex
 from bitscale.data.decode import read_picture
-from bitscale.errors import VanishedFiles
+from bitscale.errors import ModelMismatch, VanishedFiles
 from tests.collection.folders import fill, model
 
 OLD, NEW = model(32, seed=1), model(48, seed=2)
@@ -78,3 +80,28 @@ def test_pictures_that_cannot_be_read_stand_in_the_way_unless_dropped(collection
     assert (collection.model, len(collection)) == (NEW.fingerprint, 28)
     assert extra not in collection
     assert collection.verify().ok
+
+
+def test_codes_of_the_old_model_cannot_slip_in_while_the_model_changes(collection):
+    """An add that was checked before the switch must not be committed after it."""
+    codes, other = collection.index.get([0]), model(seed=9)
+    ids = np.array([item.id for item in collection.items()])
+    pixels = [read_picture(item.path, other.picture_form).pixels for item in collection.items()]
+    collection.stage(ids, other.encode(np.stack(pixels)), other)
+    refused: list[BaseException] = []
+
+    def late():
+        try:
+            collection.add_codes(codes)
+        except ModelMismatch as error:
+            refused.append(error)
+
+    with collection._database.lock:
+        thread = threading.Thread(target=late)
+        thread.start()
+        time.sleep(0.2)  # it waits for the lock
+        collection.switch(other)
+    thread.join()
+    assert len(refused) == 1
+    assert collection.verify().ok
+    assert len(collection) == len(ids)

@@ -117,11 +117,25 @@ def test_nothing_found_is_a_row_without_matches(photos):
     assert row.to_dict()["matches"] == []
 
 
-def test_removed_items_in_old_results_are_said_to_be(photos):
-    results = photos.search(4, k=3)
+def test_results_explain_the_version_they_were_searched_in(photos):
+    before = photos.search(4, k=3)[0].to_dict()
+    results, other = photos.search(4, k=3), hasher(8, seed=1)
     photos.remove(4)
-    with pytest.raises(Exception, match="was removed"):
-        _ = results[0][0].disagree
+    assert results[0].to_dict()["matches"] == before["matches"]
+    results = photos.search(5, k=3)
+    photos.stage([item.id for item in photos.items()], codes_for(other, len(photos)), other)
+    photos.switch(other)  # shorter codes: nothing of the old ones may meet them
+    assert results[0][0].differing == 0
+    assert results[0].verdict == "cannot tell"
+
+
+def test_words_for_numbers_of_bits_and_for_an_empty_collection(photos, tmp_path):
+    row = photos.search(4, radius=16)[0]
+    assert row[1].shown_distance == f"{row[1].differing} bits"
+    assert "weighted" in row.limit
+    assert "weighted" not in photos.search(4)[0].limit
+    photos.remove(range(30))
+    assert photos.search(codes_for(photos, 1))[0].says == "there is nothing in this collection yet"
 
 
 def test_searching_costs_little_more_than_the_index(photos):

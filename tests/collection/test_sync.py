@@ -1,4 +1,5 @@
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 from PIL import Image
 
 from bitscale.collection import Collection
-from bitscale.collection.sync import Changes, sync
+from bitscale.collection.sync import Changes, remembered_roots, sync
 from bitscale.data.decode import read_picture
 from bitscale.errors import InputError, UnreadablePicture, VanishedFiles
 from bitscale.hashers import load_hasher
@@ -148,6 +149,31 @@ def test_vanished_files_change_nothing_unless_accepted(collection, tmp_path):
     assert numbers(add(collection, folder, accept_missing=True)) == (0, 0, 0, 20, 1, 0)
     assert len(collection) == 1
     assert collection.notes()["roots"] == f'["{folder}"]'
+
+
+def test_a_folder_moved_as_a_whole_is_followed(collection, tmp_path):
+    fill(tmp_path / "in", 12)
+    (tmp_path / "in" / "broken.png").write_bytes(b"no picture")
+    add(collection, tmp_path / "in", labels=["mine"])
+    ids = {item.id for item in collection.items()}
+    os.rename(tmp_path / "in", tmp_path / "out")
+    with pytest.raises(VanishedFiles, match="the folder they are in now"):
+        add(collection, tmp_path / "in")
+    assert numbers(add(collection, tmp_path / "out")) == (0, 0, 12, 0, 0, 1)
+    assert {item.id for item in collection.items()} == ids
+    assert all(item.path.startswith(str(tmp_path / "out")) and item.labels == ("mine",) for item in collection.items())
+    assert remembered_roots(collection) == [str(tmp_path / "out")]  # the old place is forgotten
+    assert [skipped.path for skipped in collection.skipped()] == [str(tmp_path / "out" / "broken.png")]
+    assert numbers(add(collection, remembered_roots(collection))) == (0, 0, 0, 0, 12, 1)
+    os.rename(tmp_path / "out", tmp_path / "a third")
+    assert numbers(add(collection, [tmp_path / "out", tmp_path / "a third"])) == (0, 0, 12, 0, 0, 1)
+
+
+def test_copies_of_pictures_that_are_still_there_are_no_moves(collection, tmp_path):
+    fill(tmp_path / "in", 4)
+    add(collection, tmp_path / "in")
+    shutil.copytree(tmp_path / "in", tmp_path / "copies")
+    assert numbers(add(collection, tmp_path / "copies")) == (4, 0, 0, 0, 0, 0)
 
 
 def test_the_bundled_model_gets_its_own_shape(tmp_path):

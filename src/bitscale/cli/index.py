@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -63,13 +63,16 @@ def index(
     """Make a collection of a folder of pictures, or bring it level with what changed since.
 
     The collection of holiday/ is holiday.bsc beside it unless -c says where; with -c alone the same folders are
-    looked at again. Runs again in seconds: unchanged files are not opened. Ctrl-C is safe at any time; the same
-    command goes on. A picture that cannot be read is skipped and named. If a folder vanished, or more than a tenth of
-    its pictures, nothing is changed and the exit code is 3.
+    looked at again. Runs again in seconds: unchanged files are not opened. Of a folder that was moved, name the new
+    place and -c: its items are followed. Ctrl-C is safe at any time; the same command goes on. A picture that cannot
+    be read is skipped and named. If a folder vanished, or more than a tenth of its pictures, nothing is changed and
+    the exit code is 3.
 
     Try: bitscale index holiday/
          bitscale index -c holiday.bsc
     """
+    from bitscale.collection.sync import remembered_roots
+
     home = collection if collection is not None else default_home((sources or [Path()])[0])
     if not sources and collection is None:
         raise InputError("name a folder of pictures, or a collection to look at again: -c photos.bsc")
@@ -77,7 +80,7 @@ def index(
     with made(home, model, sources or [], workers, as_json) if created else open_for_writing(home) as photos:
         if not created and model is not None:
             raise InputError(f"{home} has its model already. Change it with: bitscale reindex {home} --model {model}")
-        roots = sources or [Path(root) for root in json.loads(photos.notes().get("roots", "[]"))]
+        roots = sources or [Path(root) for root in remembered_roots(photos)]
         how = {"accept_missing": accept_missing, "remove_missing": not keep_missing, "workers": workers}
         take_in(photos, roots, labels_of(label, folder_labels), facts_of(meta), how, as_json, {"created": created})
 
@@ -97,6 +100,9 @@ def add(
 
     Try: bitscale add photos.bsc cat.jpg garden/ --label cat --meta camera=2
     """
+    for picture in pictures:
+        if not os.path.lexists(picture):
+            raise InputError(f"there is nothing at {picture}. Give a picture or a folder of pictures.")
     with open_for_writing(collection) as photos:
         how = {"remove_missing": False, "workers": workers}
         take_in(photos, pictures, labels_of(label, folder_labels), facts_of(meta), how, as_json, {"created": False})

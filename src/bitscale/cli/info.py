@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
@@ -76,12 +75,13 @@ def about_file(path: Path) -> dict[str, Any]:
 def about_collection(path: Path) -> dict[str, Any]:
     """What a collection holds, and of which folders."""
     from bitscale.collection.compact import size_on_disk
+    from bitscale.collection.sync import remembered_roots
 
     with open_for_reading(path) as photos:
         facts: dict[str, Any] = {"kind": "collection", "path": str(photos.path), "items": len(photos)}
         facts |= {"n_bits": photos.n_bits, "model": photos.model}
         facts |= {"method": photos.hasher.name, "features": photos.hasher.features}
-        facts["folders"] = json.loads(photos.notes().get("roots", "[]"))
+        facts["folders"] = remembered_roots(photos)
         facts["skipped"] = len(photos.skipped())
         facts["bytes"] = size_on_disk(photos.path)
         return facts

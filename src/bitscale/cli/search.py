@@ -90,12 +90,12 @@ def tell(results: Results, encoded: Encoded, as_json: bool) -> None:
 
 def heading(row: Row) -> Text:
     """The query and what came of it."""
-    verdict, limit = row.verdict, row.cutoff.distance
+    verdict = row.verdict
     words = cell(row.name, "bold")
     if verdict == "similar":
-        words.append(f"  similar up to distance {limit:.2f}", "dim")
+        words.append(f"  similar up to {row.limit}", "dim")
     elif verdict == "not similar":
-        words.append(f"  {row.says} (that would be within {limit:.2f})", "yellow")
+        words.append(f"  {row.says} (that would be within {row.limit})", "yellow")
     else:
         words.append(f"  {row.says}", "yellow")
     return words
@@ -109,7 +109,7 @@ def table_of(row: Row) -> Table:
     table.add_column("item", justify="right", no_wrap=True)
     table.add_column("path", overflow="fold")
     for match in row:
-        facts = f"{match.distance:.2f}", f"{match.share:.1%}", strip(match, row)
+        facts = match.shown_distance, f"{match.share:.1%}", strip(match, row)
         words = [*match.item.labels]
         where = cell(near(match.item.path) if match.item.path else "(no file)")
         where.append("  " + ", ".join(cell(word).plain for word in words) if words else "", "dim")

@@ -225,9 +225,9 @@ class Collection(Contents):
         unskip: Sequence[str],
     ) -> tuple[I64, int]:
         """One transaction: the ids of new items, and how many were removed."""
-        if codes is not None:
-            check_same_space(codes, self._serving.index, "this collection")
         with self._database.writing() as connection:
+            if codes is not None:  # `switch` holds the lock until the index served is of the new model
+                check_same_space(codes, self._serving.index, "this collection")
             state = store.read_state(connection)
             seq, next_id = state.seq, state.next_id
             gone = store.delete_items(connection, remove)
@@ -304,9 +304,9 @@ class Collection(Contents):
         from bitscale.collection.results import Results
 
         codes, names = encode_queries(self, query)
-        found, items, most = self._searcher.search(codes, k, bits, where, radius, max_distance)
+        found, items, fetch, most = self._searcher.search(codes, k, bits, where, radius, max_distance)
         used = most if bits is None else bits
-        return Results.build(self, codes, names, found, used, items, counted=radius is not None)
+        return Results.build(self, codes, names, found, used, items, fetch, counted=radius is not None)
 
     def refresh(self) -> None:
         """Bring a reader level with the last commit; searches do it by themselves."""
@@ -354,7 +354,7 @@ class Collection(Contents):
         from bitscale.collection.switch import switch
 
         self._require_writer()
-        with self._sealer.exclusive:
+        with self._sealer.exclusive, self._database.lock:
             switch(self.path, self._database, hasher)
             self._serving.refresh()
             self._tidy()

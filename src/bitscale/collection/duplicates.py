@@ -1,6 +1,6 @@
 """Duplicates, in three groups kept apart: identical files, near copies, and related pictures. Nothing is ever deleted.
 
-identical  the same bytes (SHA-256)
+identical  the same bytes (SHA-256), in files that are there and unchanged; two names of one file are no copies
 near       codes within NEAR of the largest distance of one another's first, *and* the pictures look alike (`looks`)
 related    codes within NEAR, but they do not look alike: bursts, variants, the same thing again
 
@@ -12,8 +12,9 @@ related. Memory grows with the number of items, never with its square.
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
@@ -138,13 +139,29 @@ def identical(collection: Collection, found: Duplicates) -> I64:
         else:
             by_content[content].append(id)
     for ids in by_content.values():
-        if len(ids) > 1:
-            members = [Member(item) for item in collection.items_of(ids).values()]
-            found.identical.append(kept_first("identical", members))
+        files = as_taken_in(collection.items_of(ids).values(), found) if len(ids) > 1 else []
+        if len(files) > 1:
+            found.identical.append(kept_first("identical", [Member(item) for item in files]))
             firsts.append(found.identical[-1].members[0].item.id)
         else:
-            firsts.append(ids[0])
+            firsts.append(files[0].id if files else ids[0])
     return np.sort(np.array(firsts, np.int64))
+
+
+def as_taken_in(items: Iterable[Item], found: Duplicates) -> list[Item]:
+    """Items whose files are there and unchanged, one for each file: a plan must never name the last copy to go."""
+    files: dict[tuple[int, int], Item] = {}
+    for item in sorted(items, key=lambda item: os.path.islink(item.path)):  # of several names a link is the last
+        try:
+            facts = os.stat(item.path)
+        except OSError:
+            found.unread += 1
+            continue
+        if (facts.st_size, max(facts.st_mtime_ns, 0)) != (item.size, item.modified):
+            found.unread += 1
+        else:
+            files.setdefault((facts.st_dev, facts.st_ino), item)
+    return sorted(files.values(), key=lambda item: item.id)
 
 
 def code_groups(collection: Collection, ids: I64, packed: U8, within: float, tell: Progress) -> Iterator[list[int]]:

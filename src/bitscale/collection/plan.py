@@ -101,12 +101,12 @@ def as_shell(found: Duplicates) -> bytes:
     lines = [HEAD]
     for number, group in enumerate(found.groups, 1):
         first, *others = group.members
-        lines.append(f"# {group.kind} {number}: keep {quoted(first.item.path)}  ({group.why})")
-        for member in others:
-            if group.kind == "related":
-                lines.append(f"#   related: {quoted(member.item.path)}")
-            else:
-                lines.append(f"# rm -- {quoted(member.item.path)}")
+        if group.kind == "related":
+            lines.append(f"# related {number}: no copies, near in code alone")
+            lines += [f"#   {quoted(member.item.path)}" for member in group.members]
+        else:
+            lines.append(f"# {group.kind} {number}: keep {quoted(first.item.path)}  ({group.why})")
+            lines += [f"# rm -- {quoted(member.item.path)}" for member in others]
         lines.append("")
     return "\n".join(lines).encode("utf-8", "surrogateescape")
 

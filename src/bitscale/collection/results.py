@@ -6,7 +6,7 @@ What costs anything is done when asked for: a search that only takes ids and dis
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,6 @@ import numpy as np
 from bitscale.codes import Codes, Relaxed
 from bitscale.collection.explain import HEAVY, Cutoff, Verdict, code_distances, differing, standard
 from bitscale.collection.items import Item
-from bitscale.errors import InputError
 from bitscale.index.base import Hits, Neighbours
 from bitscale.report.sheet import Kind, Section, Sheet, Tile
 
@@ -49,6 +48,11 @@ class Match:
         return self._row.name == f"item {self.id}" or self._row.whole_name == self.item.path
 
     @property
+    def shown_distance(self) -> str:
+        """The distance in words."""
+        return f"{self.distance:.0f} bits" if self._row.counted else f"{self.distance:.2f}"
+
+    @property
     def disagree(self) -> tuple[int, ...]:
         """Which of the heaviest bits differ: places among the first HEAVY, 0 the heaviest."""
         return tuple(np.flatnonzero(self._row.differ[self._place][:HEAVY]).tolist())
@@ -69,7 +73,7 @@ class Row(Sequence[Match]):
 
     def __init__(self, results: Results, query: int) -> None:
         self._results, self._query = results, query
-        self.name = results.names[query]
+        self.name, self.counted = results.names[query], results.counted
         most, items = results.largest, results.items
         found = [(id, distance) for id, distance in results.hits[query] if id in items]
         self._ids = [id for id, _ in found]
@@ -104,9 +108,11 @@ class Row(Sequence[Match]):
     @cached_property
     def cutoff(self) -> Cutoff:
         """How near counts as similar for this query."""
-        query = self._results.signs[self._query]
+        query, collection = self._results.signs[self._query], self._results.collection
+        if query.model not in (None, collection.model):  # changed since the search
+            return Cutoff(None, None)
         signs = np.unpackbits(query.packed, axis=1, count=query.n_bits)[0, : self._results.bits].astype(np.bool_)
-        return standard(self._results.collection, self._results.bits).cutoff(signs)
+        return standard(collection, self._results.bits).cutoff(signs)
 
     @cached_property
     def whole_name(self) -> str:
@@ -133,7 +139,12 @@ class Row(Sequence[Match]):
     @property
     def says(self) -> str:
         """The verdict in words; empty where something similar was found."""
-        return SAYS[self.verdict]
+        return SAYS[self.verdict] if len(self._results.collection) else "there is nothing in this collection yet"
+
+    @property
+    def limit(self) -> str:
+        """How near counts as similar, in words: of codes with their weights, whatever distances are shown."""
+        return f"{'a weighted ' if self.counted else ''}distance {self.cutoff.distance:.2f}"
 
     def to_dict(self) -> dict[str, Any]:
         """This row as plain data: see `Results.to_dicts`."""
@@ -154,13 +165,21 @@ class Results(Sequence[Row]):
     """The matches of every query: `results[0][0].item.path` is the nearest picture to the first."""
 
     def __init__(
-        self, collection: Collection, queries: Codes | Relaxed, names: list[str], hits: Hits | Neighbours, bits: int
+        self,
+        collection: Collection,
+        queries: Codes | Relaxed,
+        names: list[str],
+        hits: Hits | Neighbours,
+        bits: int,
+        fetch: Callable[[list[int]], Codes],
     ) -> None:
         self.collection, self.queries, self.hits, self.bits = collection, queries, hits, bits
         self.names = names or [f"query {i}" for i in range(len(queries))]
         self.items: dict[int, Item] = {}
         self.largest = 0.0
+        self.counted = False  # distances are numbers of bits
         self._rows: dict[int, Row] = {}
+        self._fetch = fetch
         self._codes: tuple[dict[int, int], Codes] | None = None
 
     @classmethod
@@ -172,12 +191,13 @@ class Results(Sequence[Row]):
         found: Hits | Neighbours,
         bits: int,
         items: dict[int, Item],
+        fetch: Callable[[list[int]], Codes],
         *,
         counted: bool = False,
     ) -> Results:
         """Put item rows to what the index found; `counted`: its distances are numbers of bits, not weighted."""
-        results = cls(collection, queries, names, found, bits)
-        results.items = items
+        results = cls(collection, queries, names, found, bits, fetch)
+        results.items, results.counted = items, counted
         results.largest = float(bits if counted else queries.bit_weights[:bits].sum())
         return results
 
@@ -208,14 +228,10 @@ class Results(Sequence[Row]):
         return self.queries.codes() if isinstance(self.queries, Relaxed) else self.queries
 
     def codes_of(self, ids: list[int]) -> Codes:
-        """The codes of items found, fetched once for all rows."""
+        """The codes of items found, as they were when searched, fetched once for all rows."""
         if self._codes is None:
             wanted = sorted(self.items)
-            try:
-                codes = self.collection.index.get(wanted)
-            except InputError as error:
-                raise InputError(f"an item found was removed before its code was asked for ({error}).") from None
-            self._codes = {id: i for i, id in enumerate(wanted)}, codes
+            self._codes = {id: i for i, id in enumerate(wanted)}, self._fetch(wanted)
         places, codes = self._codes
         return codes[np.array([places[id] for id in ids], np.int64)]
 
@@ -260,10 +276,10 @@ def match_facts(match: Match) -> dict[str, Any]:
 
 def section_of(row: Row, collection: Collection) -> Section:
     """One query of a contact sheet: the query itself where it is a picture, then its matches."""
-    verdict, limit = row.verdict, row.cutoff.distance
-    note = row.says or f"similar up to distance {limit:.2f}"
-    if verdict == "not similar" and limit is not None:
-        note += f" (it would have to be within {limit:.2f})"
+    verdict = row.verdict
+    note = row.says or f"similar up to {row.limit}"
+    if verdict == "not similar":
+        note += f" (it would have to be within {row.limit})"
     tiles = [Tile(row.query_path, row.name, "query", kind="query")] if row.query_path else []
     return Section(row.name, note, tuple(tiles + [tile_of(match) for match in row]), muted=verdict != "similar")
 
@@ -278,4 +294,4 @@ def tile_of(match: Match) -> Tile:
     )
     agree = tuple(bit not in match.disagree for bit in range(min(HEAVY, bits)))
     kind: Kind = "itself" if match.itself else match.verdict
-    return Tile(match.item.path, f"item {match.id}", f"{match.distance:.2f}", kind, facts, agree)
+    return Tile(match.item.path, f"item {match.id}", match.shown_distance, kind, facts, agree)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from bitscale.collection.items import Skipped
+from bitscale.collection.store import is_below
 from bitscale.data.listing import Found, Listing, list_pictures
 from bitscale.data.workers import cores
 from bitscale.errors import DataError, VanishedFiles
@@ -49,20 +50,19 @@ def scan(collection: Collection, sources: Iterable[str | os.PathLike[str]], *, a
     """Compare files and folders with the collection.
 
     A root that vanished or is empty, or more than a tenth of the known pictures below one missing, raises
-    VanishedFiles unless `accept_missing`: a disk that is not there must not empty a collection.
+    VanishedFiles unless `accept_missing`: a disk that is not there must not empty a collection. Pictures found again
+    below another root are moved, not missing.
     """
     plan, totals = Plan(), {}
     for root in roots_of(sources):
         known = {row[1]: Known(*row) for row in collection.listing(root)}
         totals[root] = len(known)
-        missing = compare(plan, look_at(root, collection, known, accept_missing), known, collection.skipped(root))
-        plan.missing += missing
-        if missing and len(missing) == totals[root] and not accept_missing and not plan.new:
-            raise _vanished(root, missing, totals[root])  # no need to look for where they went
-    _find_moved(plan)
+        plan.missing += compare(plan, look_at(root, collection, known), known, collection.skipped(root))
+    elsewhere = len(collection) > sum(totals.values())
+    _find_moved(plan, _gone_elsewhere(collection, totals, plan.new) if elsewhere else [])
     if not accept_missing:
         for root, total in totals.items():
-            missing = [known for known in plan.missing if _is_below(known.path, root)]
+            missing = [known for known in plan.missing if is_below(known.path, root)]
             if len(missing) > MISSING_SHARE * total:
                 raise _vanished(root, missing, total)
     plan.new.sort()
@@ -74,18 +74,16 @@ def roots_of(sources: Iterable[str | os.PathLike[str]]) -> list[str]:
     """Absolute paths, none below another."""
     found: list[str] = []
     for path in sorted({os.path.abspath(os.fspath(source)) for source in sources}):
-        if not any(_is_below(path, root) for root in found):
+        if not any(is_below(path, root) for root in found):
             found.append(path)
     return found
 
 
-def look_at(root: str, collection: Collection, known: dict[str, Known], accept_missing: bool) -> Listing:
-    """The pictures below a root, or say that it is not there."""
+def look_at(root: str, collection: Collection, known: dict[str, Known]) -> Listing:
+    """The pictures below a root; none where one that is known is not there any more."""
     if not os.path.lexists(root):
         if not known:
             raise DataError(f"there is nothing at {root}. Give a picture or a folder of pictures.")
-        if not accept_missing:
-            raise _vanished(root, list(known.values()), len(known))
         return Listing([], {})
     listing = list_pictures(root, [str(collection.path)])
     if root in listing.closed:
@@ -111,14 +109,36 @@ def compare(plan: Plan, listing: Listing, known: dict[str, Known], skipped: Sequ
                 plan.changed.append((file, before))
     plan.skipped += [Skipped(path, 0, 0, f"cannot be looked at ({why}).") for path, why in listing.closed.items()]
     out_of_sight = tuple(listing.closed)
-    plan.forgotten += [path for path in broken if not any(_is_below(path, at) for at in out_of_sight)]
-    return [one for one in known.values() if not any(_is_below(one.path, at) for at in out_of_sight)]
+    plan.forgotten += [path for path in broken if not any(is_below(path, at) for at in out_of_sight)]
+    return [one for one in known.values() if not any(is_below(one.path, at) for at in out_of_sight)]
 
 
-def _find_moved(plan: Plan) -> None:
-    """A new file with the size and content of a missing item is that item, moved."""
+def _gone_elsewhere(collection: Collection, roots: Iterable[str], new: Sequence[Found]) -> list[Known]:
+    """Items outside the roots whose files are gone, each as large as a new file: their folder may have been moved."""
+    sizes = {file.size for file in new}
+    listed = (Known(*row) for row in collection.listing()) if sizes else ()
+    return [
+        known
+        for known in listed
+        if known.size in sizes and not any(is_below(known.path, root) for root in roots) and _is_gone(known.path)
+    ]
+
+
+def _is_gone(path: str) -> bool:
+    """Whether there is nothing at a path; what cannot be looked at may still be there."""
+    try:
+        os.lstat(path)
+        return False
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+
+
+def _find_moved(plan: Plan, elsewhere: Sequence[Known]) -> None:
+    """A new file with the size and content of an item whose file is gone is that item, moved."""
     lost: dict[tuple[int, bytes], list[Known]] = defaultdict(list)
-    for known in sorted(plan.missing, key=lambda one: one.path, reverse=True):
+    for known in sorted([*plan.missing, *elsewhere], key=lambda one: one.path, reverse=True):
         if known.content is not None:
             lost[known.size, known.content].append(known)
     sizes = {size for size, _ in lost}
@@ -146,15 +166,11 @@ def _content(file: Found) -> bytes | None:
         return None
 
 
-def _is_below(path: str, root: str) -> bool:
-    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
-
-
 def _vanished(root: str, missing: Sequence[Known], total: int) -> VanishedFiles:
     paths = sorted(known.path for known in missing)
     return VanishedFiles(
         f"{len(missing):,} of the {total:,} pictures known below {root} are not there any more ({paths[0]} for one). "
-        "Nothing was changed. If a disk is missing, attach it and run again; if they are gone for good, say "
-        "accept_missing=True (--accept-missing).",
+        "Nothing was changed. If a disk is missing, attach it and run again; if they were moved, index the folder they "
+        "are in now; if they are gone for good, say accept_missing=True (--accept-missing).",
         paths,
     )

@@ -20,7 +20,7 @@ from bitscale.index.base import Hits, Index, Neighbours
 HASTY = 3  # searches tried beside a writer before one that holds on to a version
 TRIES = 6
 
-Found = tuple[Hits | Neighbours, dict[int, Item], int]
+Found = tuple[Hits | Neighbours, dict[int, Item], Callable[[list[int]], Codes], int]
 
 
 class Searcher:
@@ -39,7 +39,7 @@ class Searcher:
         radius: int | None,
         max_distance: float | None,
     ) -> Found:
-        """What is found, the items it is, and how many bits the codes have."""
+        """What is found, the items it is, what fetches their codes, and how many bits those have."""
 
         def ask(index: Index, among: Any) -> Hits | Neighbours:
             if radius is None and max_distance is None:
@@ -65,10 +65,11 @@ class Searcher:
             state = self._serving.refresh()
             index = self._serving.index
             found = ask(index, None if where is None else self._among(where, index))
+            fetch = self._serving.reader()
             ids = np.unique(found.ids[found.ids >= 0]).tolist()
             with self._database.reading() as connection:
                 items, now = store.read_items(connection, ids), store.read_state(connection)
-        return (found, items, index.n_bits), now == state
+        return (found, items, fetch, index.n_bits), now == state
 
     def _among(self, where: Any, index: Index) -> object:
         """The filter for `where`, kept until the next commit."""

@@ -6,7 +6,8 @@ outside engine would stand in its place, with the log as the queue of what it ha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import copy
 from pathlib import Path
 
 import apsw
@@ -92,6 +93,10 @@ class Serving:
             except FileError as error:
                 problems.append(str(error))
         raise CorruptFile(f"{self.folder}: {problems[0]}")
+
+    def reader(self) -> Callable[[list[int]], Codes]:
+        """Gives codes by id as they are now, whatever comes and goes afterwards."""
+        return copy(self.index).get
 
     def segment(self, segment: SegmentFile) -> ExactIndex:
         """A segment file, opened once and checked against what the manifest says of it."""

@@ -172,9 +172,19 @@ def _commit(
     changes.skipped += [skipped for skipped, _ in bad]
 
 
+def remembered_roots(collection: Collection) -> list[str]:
+    """The folders taken in so far, without those that are gone with all their items."""
+    known = json.loads(collection.notes().get(ROOTS, "[]"))
+    return [root for root in known if os.path.isdir(root) or next(iter(collection.listing(root)), None) is not None]
+
+
 def _remember(collection: Collection, roots: Sequence[str]) -> None:
     """Note the folders taken in, so that they can be looked at again without being named."""
     known = json.loads(collection.notes().get(ROOTS, "[]"))
-    folders = roots_of([*known, *(root for root in roots if os.path.isdir(root))])
+    still = remembered_roots(collection)
+    folders = roots_of([*still, *(root for root in roots if os.path.isdir(root))])
     if folders != known:
         collection.note(ROOTS, json.dumps(folders))
+    gone = [skipped.path for root in known if root not in still for skipped in collection.skipped(root)]
+    if gone:
+        collection.apply(unskip=gone)
