@@ -90,6 +90,9 @@ def test_search_by_file_id_folder_and_batch(made, tmp_path):
     batch = told("search", home, "--batch", tmp_path / "q.csv")
     assert [row["query"] for row in batch["queries"]] == ["item 3"]
     assert len(batch["unread"]) == 2
+    some = told("search", home, 999_999, 4)
+    assert [row["query"] for row in some["queries"]] == ["item 4"]
+    assert some["unread"] == [{"path": "item 999999", "reason": "is not in clothes.bsc. It may have been removed."}]
     batch = told("search", home, 4, "--batch", tmp_path / "q.jsonl", "--max-distance", 0)
     assert [row["query"] for row in batch["queries"]] == ["item 4", "item 5", "item 6", str(one), str(one)]
 
@@ -165,7 +168,7 @@ def test_duplicates_are_found_and_planned(copied):
     assert "Nothing was deleted" in text
     assert "\x1b" not in text
     assert (
-        told("duplicates", copied / "clothes.bsc", "--plan", copied / "p.doc", code=1)["error"]["type"] == "InputError"
+        told("duplicates", copied / "clothes.bsc", "--plan", copied / "p.doc", code=2)["error"]["type"] == "UsageError"
     )
 
 
@@ -211,24 +214,27 @@ def test_a_second_writer_is_told_who_holds_it(copied):
     ("words", "code", "said"),
     [
         (("search", "none.bsc", 1), 1, "there is no collection"),
-        (("search", "HOME"), 1, "nothing to search for"),
+        (("search", "HOME"), 2, "nothing to search for"),
         (("search", "HOME", 999_999), 1, "999999"),
         (("search", "HOME", "none.png"), 1, "none.png"),
-        (("search", "HOME", 1, "-k", 3, "--radius", 2), 1, "one of -k"),
+        (("search", "HOME", 1, "-k", 3, "--radius", 2), 2, "one of -k"),
         (("search", "HOME", 1, "--bits", 65), 1, "between 1 and 64"),
-        (("search", "HOME", 1, "--where", "camera"), 1, "FIELD SIGN VALUE"),
-        (("search", "HOME", 1, "--batch", "x.txt"), 1, ".csv or .jsonl"),
+        (("search", "HOME", 1, "--where", "camera"), 2, "FIELD SIGN VALUE"),
+        (("search", "HOME", 1, "--batch", "x.txt"), 2, ".csv or .jsonl"),
         (("search", "HOME", 1, "--batch", "none.csv"), 1, "cannot be read"),
         (("search", "HOME", 1, "-k", 0), 2, "-k"),
         (("search",), 2, "collection"),
         (("search", "HOME", 1, "--nonsense"), 2, "--nonsense"),
-        (("index",), 1, "name a folder"),
+        (("index",), 2, "name a folder"),
         (("index", "none/"), 1, "nothing at"),
         (("index", "-c", "none.bsc"), 1, "there is no collection"),
         (("index", "-c", "HOME", "--model", "x"), 1, "bitscale reindex"),
-        (("index", "-c", "HOME", "--meta", "x"), 1, "NAME=VALUE"),
+        (("index", "-c", "HOME", "--meta", "x"), 2, "NAME=VALUE"),
         (("add", "HOME", "none.png"), 1, "nothing at"),
-        (("remove", "HOME"), 1, "say what to remove"),
+        (("remove", "HOME"), 2, "say what to remove"),
+        (("remove", "HOME", "--where", "label<3"), 2, "labels are compared"),
+        (("duplicates", "HOME", "--plan", "p.doc"), 2, "a plan is"),
+        (("search", "HOME", 10**30), 1, "not in clothes.bsc"),
         (("reindex", "HOME", "--model", "none"), 1, "no hasher file"),
         (("verify", "none.bsc"), 1, "none.bsc"),
         (("compact", "none.bsc"), 1, "there is no collection"),
@@ -259,6 +265,7 @@ def test_batches_that_make_no_sense(made, tmp_path):
         ("c.jsonl", "[1]"),
         ("d.csv", "id\nx\n"),
         ("e.csv", ""),
+        ("f.jsonl", '{"path": 17}'),
     ):
         (tmp_path / name).write_text(text)
         assert (

@@ -26,7 +26,7 @@ from bitscale.cli import (
     train,
     upkeep,
 )
-from bitscale.cli.output import ASKS, COULD_NOT, DONE, STOPPED, USAGE, fail, help_of, wants_json
+from bitscale.cli.output import ASKS, COULD_NOT, DONE, STOPPED, USAGE, UsageError, fail, help_of, wants_json
 from bitscale.errors import BitscaleError, VanishedFiles
 
 app = typer.Typer(
@@ -66,17 +66,18 @@ def run(as_json: bool) -> int:
         if code == STOPPED:
             fail(None, "stopped; run the same command again to go on", STOPPED, as_json)
         return code if isinstance(code, int) else DONE
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         fail(None, "stopped; run the same command again to go on", STOPPED, as_json)
         return STOPPED
+    except UsageError as error:
+        fail(error, str(error), USAGE, as_json)
+        return USAGE
     except VanishedFiles as error:
         fail(error, str(error), ASKS, as_json)
         return ASKS
     except BitscaleError as error:
         fail(error, str(error), COULD_NOT, as_json)
         return COULD_NOT
-    except typer.Abort:
-        return STOPPED
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         fail(error, f"{where}{error.strerror or error}.", COULD_NOT, as_json)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bitscale.cli.output import UsageError
 from bitscale.errors import DataError, InputError
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def named_queries(words: list[str], batch: Path | None) -> list[Query]:
             found.append(word)
     found += read_batch(batch) if batch is not None else []
     if not found:
-        raise InputError("there is nothing to search for. Name a picture, an id, a folder, or --batch FILE.")
+        raise UsageError("there is nothing to search for. Name a picture, an id, a folder, or --batch FILE.")
     return found
 
 
@@ -54,7 +55,7 @@ def read_batch(path: Path) -> list[Query]:
     """A CSV file with a column `path` or `id`, or JSON Lines of such objects, or of plain paths and ids."""
     rows = {".csv": csv_rows, ".jsonl": json_rows, ".ndjson": json_rows}.get(path.suffix.lower())
     if rows is None:
-        raise InputError(f"--batch takes a .csv or .jsonl file. Got {path.name}.")
+        raise UsageError(f"--batch takes a .csv or .jsonl file. Got {path.name}.")
     try:
         with path.open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
             return [one_query(row, f"{path}, line {line}") for line, row in rows(file)]
@@ -85,14 +86,16 @@ def json_rows(file: Any) -> Iterator[tuple[int, Any]]:
 
 def one_query(row: Any, where: str) -> Query:
     """The path or id of one line."""
-    value = (row.get("path") or row.get("id")) if isinstance(row, dict) else row
-    if isinstance(value, dict | list | bool | float) or value in (None, ""):
+    path, id = (row.get("path"), row.get("id")) if isinstance(row, dict) else (row, None)
+    if isinstance(row, int) and not isinstance(row, bool):
+        path, id = None, row
+    if isinstance(path, str) and path:
+        return path
+    if path not in (None, "") or isinstance(id, dict | list | bool | float) or id in (None, ""):
         raise InputError(f"{where} names neither a path nor an id. Got {row!r:.80}.")
-    if isinstance(value, int) or (isinstance(row, dict) and not row.get("path")):
-        if not str(value).isdecimal():
-            raise InputError(f"{where}: an id is a whole number. Got {value!r:.80}.")
-        return int(value)
-    return str(value)
+    if not str(id).isdecimal():
+        raise InputError(f"{where}: an id is a whole number. Got {id!r:.80}.")
+    return int(id)
 
 
 def encode(photos: Collection, queries: list[Query], show: Callable[[str, int, int], None]) -> Encoded:
@@ -102,10 +105,12 @@ def encode(photos: Collection, queries: list[Query], show: Callable[[str, int, i
     packed = np.zeros((len(queries), (photos.n_bits + 7) // 8), np.uint8)
     good = np.zeros(len(queries), np.bool_)
     unread = []
-    ids = [(i, query) for i, query in enumerate(queries) if isinstance(query, int)]
-    if ids:
-        places = [i for i, _ in ids]
-        packed[places], good[places] = photos.index.get([id for _, id in ids]).packed, True
+    for i, code in _items(photos, [(i, query) for i, query in enumerate(queries) if isinstance(query, int)]):
+        if code is None:
+            reason = f"is not in {photos.path.name}. It may have been removed."
+            unread.append({"path": f"item {queries[i]}", "reason": reason})
+        else:
+            packed[i], good[i] = code, True
     paths = [(i, query) for i, query in enumerate(queries) if isinstance(query, str)]
     for done, (i, code, reason) in enumerate(_pictures(photos, paths), 1):
         if code is None:
@@ -118,6 +123,20 @@ def encode(photos: Collection, queries: list[Query], show: Callable[[str, int, i
     names = [f"item {query}" if isinstance(query, int) else query for query in queries]
     kept = [name for name, fine in zip(names, good, strict=True) if fine]
     return Encoded(Codes(packed[good], photos.bit_weights, photos.model), kept, unread)
+
+
+def _items(photos: Collection, ids: list[tuple[int, int]]) -> Iterator[tuple[int, Any]]:
+    """Number and code of each item, None of one that is not there."""
+    index = photos.index
+    try:
+        for (i, _), code in zip(ids, index.get([id for _, id in ids]).packed, strict=True):
+            yield i, code
+    except InputError:  # one at least: see which
+        for i, id in ids:
+            try:
+                yield i, index.get([id]).packed[0]
+            except InputError:
+                yield i, None
 
 
 def _pictures(photos: Collection, paths: list[tuple[int, str]]) -> Iterator[tuple[int, Any, str]]:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bitscale.cli.options import Home, Html, Json, Open, Workers, check_out, open_for_reading, show_page
-from bitscale.cli.output import cell, console, emit, near, say
+from bitscale.cli.output import UsageError, cell, console, emit, near, say
 from bitscale.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -42,10 +42,12 @@ def duplicates(
     Try: bitscale duplicates photos.bsc --plan plan.sh --html doubles.html
     """
     from bitscale.collection.duplicates import find_duplicates
-    from bitscale.collection.plan import check_plan, facts, sheet, write_plan
+    from bitscale.collection.plan import ENDINGS, check_plan, facts, sheet, write_plan
 
     check_out(html)
     if plan is not None:
+        if plan.suffix not in ENDINGS:
+            raise UsageError(f"a plan is a {', '.join(ENDINGS)} file. Got {plan.name}.")
         check_plan(plan)
     with open_for_reading(collection) as photos:
         with progress_bar(as_json) as show:
@@ -87,8 +89,8 @@ def tell(found: Duplicates, plan: Path | None) -> None:
     counts = f"{len(found.identical):,} identical, {len(found.near):,} near, {len(found.related):,} related groups"
     say(f"{counts} among {found.items:,} items. Nothing was deleted.")
     if found.crowded:
-        say(f"{found.crowded:,} pictures share a code with too many others to be called related.")
+        say(f"Pictures that share a code with too many others to be called related: {found.crowded:,}.")
     if found.unread:
-        say(f"{found.unread:,} pictures could not be looked at.")
+        say(f"Pictures that are gone, changed or cannot be read: {found.unread:,}. `bitscale index` looks again.")
     if plan is not None:
         say(f"plan: {plan}")

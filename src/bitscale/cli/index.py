@@ -15,11 +15,12 @@ from bitscale.cli.options import (
     Json,
     Where_,
     Workers,
+    check_where,
     default_home,
     facts_of,
     open_for_writing,
 )
-from bitscale.cli.output import emit, near, say
+from bitscale.cli.output import UsageError, emit, near, say
 from bitscale.cli.progress import progress_bar
 from bitscale.errors import InputError
 
@@ -75,7 +76,7 @@ def index(
 
     home = collection if collection is not None else default_home((sources or [Path()])[0])
     if not sources and collection is None:
-        raise InputError("name a folder of pictures, or a collection to look at again: -c photos.bsc")
+        raise UsageError("name a folder of pictures, or a collection to look at again: -c photos.bsc")
     created = not home.exists()
     with made(home, model, sources or [], workers, as_json) if created else open_for_writing(home) as photos:
         if not created and model is not None:
@@ -122,7 +123,8 @@ def remove(
          bitscale remove photos.bsc --where label=draft
     """
     if bool(what) == bool(where):
-        raise InputError("say what to remove: ids and files, or --where CONDITION.")
+        raise UsageError("say what to remove: ids and files, or --where CONDITION.")
+    check_where(where)
     with open_for_writing(collection) as photos:
         gone: Any = photos.select(where).tolist() if where else [id_or_path(word) for word in what or []]
         removed = photos.remove(gone) if gone else 0

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bitscale.cli.output import UsageError
 from bitscale.errors import InputError
 
 if TYPE_CHECKING:
@@ -64,12 +65,23 @@ def facts_of(pairs: list[str] | None) -> dict[str, Any] | None:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise InputError(f"--meta takes NAME=VALUE, as --meta camera=2. Got {pair!r}.")
+            raise UsageError(f"--meta takes NAME=VALUE, as --meta camera=2. Got {pair!r}.")
         try:
             found[name] = json.loads(value)
         except ValueError:
             found[name] = value
     return found
+
+
+def check_where(conditions: list[str] | None) -> None:
+    """Refuse, before any work, conditions that are none."""
+    from bitscale.collection.where import condition
+
+    if conditions:
+        try:
+            condition(conditions)
+        except InputError as error:
+            raise UsageError(f"--where: {error}") from None
 
 
 def check_out(path: Path | None) -> None:

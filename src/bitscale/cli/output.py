@@ -18,12 +18,16 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from bitscale.errors import VanishedFiles
+from bitscale.errors import InputError, VanishedFiles
 from bitscale.report.text import visible
 
 DONE, COULD_NOT, USAGE, ASKS, STOPPED = 0, 1, 2, 3, 130
 WIDE = 160  # columns of a table that goes into a pipe
 MOST_PATHS = 100  # missing files named in an error
+
+
+class UsageError(InputError):
+    """Words on the command line that make no sense, whatever they are about."""
 
 
 def wants_json(words: list[str]) -> bool:

@@ -11,10 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from bitscale.cli.batch import Encoded, encode, named_queries
-from bitscale.cli.options import Home, Html, Json, Open, Where_, check_out, open_for_reading, show_page
-from bitscale.cli.output import cell, console, emit, near, say
+from bitscale.cli.options import Home, Html, Json, Open, Where_, check_out, check_where, open_for_reading, show_page
+from bitscale.cli.output import UsageError, cell, console, emit, near, say
 from bitscale.cli.progress import progress_bar
-from bitscale.errors import InputError
 
 if TYPE_CHECKING:
     from bitscale.collection.results import Match, Results, Row
@@ -53,7 +52,8 @@ def search(
          bitscale search photos.bsc new/ --bits 32 --json
     """
     if sum(one is not None for one in (k, radius, max_distance)) > 1:
-        raise InputError("give one of -k, --radius and --max-distance.")
+        raise UsageError("give one of -k, --radius and --max-distance.")
+    check_where(where)
     check_out(html)
     wanted = named_queries(queries or [], batch)
     with open_for_reading(collection) as photos:

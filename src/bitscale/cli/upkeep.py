@@ -73,7 +73,8 @@ def verify(
         for problem in found.problems:
             say(f"problem: {problem}")
         held = f", {found.facts['items']:,} items" if "items" in found.facts else ""
-        say(f"{home.name}: {'all is well' if found.ok else f'{len(found.problems)} problems'}{held}.")
+        wrong = "1 problem" if len(found.problems) == 1 else f"{len(found.problems)} problems"
+        say(f"{home.name}: {'all is well' if found.ok else wrong}{held}.")
     if not found.ok:
         raise typer.Exit(COULD_NOT)
 

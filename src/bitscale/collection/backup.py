@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from glob import escape
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -26,7 +27,7 @@ def backup(folder: Path, destination: Path) -> dict[str, Any]:
         raise FileError(f"{destination} is already there. Choose another name for the backup.")
     partial = destination.with_name(f".{destination.name}.{secrets.token_hex(6)}.partial")
     try:
-        for leftover in destination.parent.glob(f".{destination.name}.*.partial"):
+        for leftover in destination.parent.glob(f".{escape(destination.name)}.*.partial"):
             shutil.rmtree(leftover, ignore_errors=True)
         _copy(folder, partial)
         found = verify(partial)

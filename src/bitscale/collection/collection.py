@@ -55,6 +55,8 @@ class Collection(Contents):
         self.path, self.read_only = path, read_only
         self._lock = WriterLock(path)
         self._loaded: dict[str, Hasher] = {}  # by fingerprint
+        if path.exists() and not path.is_dir():
+            raise FileError(f"{path} is a file; a collection is a folder, as `bitscale index FOLDER` makes it.")
         if not path.is_dir():
             raise FileError(f"there is no collection {path}. Make one: bitscale index FOLDER --collection {path}")
         if not (path / DATABASE).is_file():

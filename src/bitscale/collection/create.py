@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
+from glob import escape
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ def create(folder: Path, hasher: Hasher) -> None:
     if folder.exists():
         raise FileError(f"{folder} is already there. Open it, or choose another name.")
     try:
-        for leftover in folder.parent.glob(f".{folder.name}.*.partial"):
+        for leftover in folder.parent.glob(f".{escape(folder.name)}.*.partial"):
             shutil.rmtree(leftover, ignore_errors=True)
         partial = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}.partial")
         _lay_out(partial, hasher)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bitscale.collection.items import (
     COLUMNS,
+    LARGEST,
     Item,
     Row,
     Skipped,
@@ -160,7 +161,7 @@ def read_items(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, Ite
     """Some items by id; unknown ids are left out."""
     query = f"SELECT {COLUMNS} FROM items WHERE id = ?"
     found = {}
-    for id in ids:
+    for id in (id for id in ids if 0 <= id <= LARGEST):
         for row in connection.execute(query, (id,)):
             found[id] = item_of(row)
     return found

@@ -73,7 +73,7 @@ def _pages(connection: apsw.Connection) -> Iterator[str]:
     with translated(Path(connection.filename)):
         for (line,) in connection.execute("PRAGMA integrity_check"):
             if line != "ok":
-                yield f"{connection.filename}: {line}"
+                yield f"{connection.filename}: {' '.join(line.split())}"
 
 
 def _manifests(folder: Path, connection: apsw.Connection, facts: dict[str, Any]) -> Iterator[str]:

@@ -179,9 +179,8 @@ def _open(data: bytes, path: str, form: Form, most: int) -> tuple[Image.Image, s
         )
         raise UnreadablePicture(path, f"cannot be read as an image ({known}).") from error
     except Image.DecompressionBombError as error:
-        raise UnreadablePicture(
-            path, f"is larger than is safe to decode ({_reason(error)}). Make it smaller."
-        ) from error
+        told = f"more than {most:,} pixels"
+        raise UnreadablePicture(path, f"is larger than is safe to decode ({told}). Make it smaller.") from error
     size = picture.size
     if size[0] * size[1] > most:
         told = f"{size[0]:,} x {size[1]:,} pixels, {most:,} in all allowed"

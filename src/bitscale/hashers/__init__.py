@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from bitscale.errors import CorruptFile, InputError
+from bitscale.errors import CorruptFile, FileError, InputError
 from bitscale.hashers.base import Hasher, make_settings
 from bitscale.hashers.files import read, restore
 
@@ -56,6 +56,11 @@ def load_hasher(path: str | Path) -> Hasher:
     """
     if not Path(path).exists() and str(path) in bundled_names():
         path = BUNDLED / f"{path}.safetensors"
+    if not Path(path).exists():
+        names = ", ".join(bundled_names())
+        raise FileError(
+            f"there is no hasher file {path}. Write one with hasher.save(path), or take a bundled one: {names}."
+        )
     about, arrays = read(Path(path))
     if not isinstance(about.get("name"), str) or about["name"] not in _HOME:
         raise CorruptFile(f"{path} holds a hasher named {about.get('name')!r}, which this bitscale does not know.")

@@ -210,6 +210,8 @@ def check_ids(ids: ArrayLike, n: int | None = None) -> I64:
         array = array[None]
     if array.dtype == np.bool_:
         raise InputError("ids must be numbers, not flags. Turn a mask into ids with np.flatnonzero(mask).")
+    if array.dtype == object and all(isinstance(id, int) for id in array.flat):
+        raise InputError(f"ids must be between 0 and 2^63 - 1. Got {max(array.flat, key=abs)}.")
     if array.ndim != 1 or array.dtype.kind not in "iu":
         raise InputError(f"ids must be one row of whole numbers. Got {array.dtype} of shape {array.shape}.")
     if n is not None and len(array) != n:
