@@ -14,19 +14,19 @@ class Sealer:
     def __init__(self, work: Callable[[], object]) -> None:
         self._work = work
         self.exclusive = threading.RLock()
-        self._asked = threading.Event()
+        self._state = threading.Lock()  # over the four below
+        self._asked = self._running = self._closing = False
         self._thread: threading.Thread | None = None
-        self._closing = False
         self.problem: BitscaleError | None = None  # of the last run; the log keeps everything meanwhile
 
     def ask(self) -> None:
         """Have a run soon."""
-        if self._closing:
-            return
-        self._asked.set()
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._run, name="bitscale sealer", daemon=True)
-            self._thread.start()
+        with self._state:
+            self._asked = not self._closing
+            if self._asked and not self._running:
+                self._running = True
+                self._thread = threading.Thread(target=self._run, name="bitscale sealer", daemon=True)
+                self._thread.start()
 
     def wait(self) -> None:
         """Until what was asked for is done."""
@@ -36,15 +36,22 @@ class Sealer:
 
     def close(self) -> None:
         """Finish the run under way, and start no other."""
-        self._closing = True
+        with self._state:
+            self._closing, self._asked = True, False
         self.wait()
 
     def _run(self) -> None:
-        while self._asked.is_set() and not self._closing:
-            self._asked.clear()
+        while True:
+            with self._state:
+                if not self._asked:
+                    self._running = False
+                    return
+                self._asked = False
             with self.exclusive:
                 try:
                     self._work()
                     self.problem = None
                 except BitscaleError as error:
                     self.problem = error
+                except Exception as error:  # a thread of ours never prints; nothing is lost, the log has it all
+                    self.problem = BitscaleError(f"sealing failed ({error!r}).")
