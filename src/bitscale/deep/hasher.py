@@ -101,10 +101,9 @@ class DeepHasher(Hasher):
         from bitscale.deep.source import statistics
 
         layers = layers_of(self.method, self.settings, task.source.shape, self.n_bits)
-        spread = self.method.spread if self.settings.scale_spread is None else self.settings.scale_spread
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
-            network = HashNetwork(layers, task.source.shape, self.method.scale, spread)
+            network = HashNetwork(layers, task.source.shape, self.method.scale, self.settings.scale_spread)
         network.input_mean, network.input_spread = statistics(task.source, task.rows, self.seed)
         return network
 

@@ -17,8 +17,6 @@ from typing import Literal
 from bitscale.deep.plan import Layer, plan
 from bitscale.deep.settings import DeepSettings
 
-SPREAD = 16.0  # started alike, free weights stay alike, and the heaviest bits are much the same bit
-
 
 @dataclass(frozen=True)
 class Method:
@@ -26,7 +24,6 @@ class Method:
 
     name: str
     scale: Literal["none", "free", "ordered"] = "none"
-    spread: float = 1.0  # of the weights at the start, unless settings say otherwise
     laplacian: bool = True
     tanh_like: bool = True
     graded: bool = False
@@ -40,8 +37,8 @@ METHODS = {
     for method in (
         Method("drsch"),
         Method("dsch", laplacian=False),
-        Method("bs-drsch", scale="free", spread=SPREAD),
-        Method("bs-dsch", scale="free", spread=SPREAD, laplacian=False),
+        Method("bs-drsch", scale="free"),
+        Method("bs-dsch", scale="free", laplacian=False),
         Method("euclidean", tanh_like=False, laplacian=False),
         Method("dsrh", laplacian=False, graded=True, second_layer=True, balance=True),
         Method("nested", scale="ordered", nested=True),
