@@ -102,7 +102,7 @@ def weights_section(found: dict[str, Any], trials: dict[str, Any]) -> list[str]:
         "of the 8 heaviest bits, and between any two). Taken was the one that beats random subsets at every length, of",
         "those trained as long as the final models:",
         "",
-        "| settings | seeds | whole | 8 heaviest | 8 random | 16 heaviest | 16 random | correlation | beats random at |",
+        "| settings | seeds | whole | 8 heaviest | 8 random | 16 heaviest | 16 random | correlation | better at |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for trial in trials["trials"]:
