@@ -114,10 +114,9 @@ class DeepHasher(Hasher):
         from bitscale.deep.source import statistics
 
         layers = layers_of(self.method, self.settings, task.source.shape, self.n_bits)
-        spread = self.method.spread if self.settings.scale_spread is None else self.settings.scale_spread
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
-            network = HashNetwork(layers, task.source.shape, self.method.scale, spread)
+            network = HashNetwork(layers, task.source.shape, self.method.scale, self.settings.scale_spread)
         fine_tuned = self.settings.fine_tuned
         few = task.rows[:FEW] if fine_tuned else task.rows  # that they differ is seen in a few
         network.input_mean, network.input_spread = statistics(task.source, few, self.seed)

@@ -18,8 +18,6 @@ from bitscale.deep.layers import Layer
 from bitscale.deep.plan import plan
 from bitscale.deep.settings import DeepSettings
 
-SPREAD = 16.0  # started alike, free weights stay alike, and the heaviest bits are much the same bit
-
 
 @dataclass(frozen=True)
 class Method:
@@ -27,7 +25,6 @@ class Method:
 
     name: str
     scale: Literal["none", "free", "ordered"] = "none"
-    spread: float = 1.0  # of the weights at the start, unless settings say otherwise
     laplacian: bool = True
     tanh_like: bool = True
     graded: bool = False
@@ -41,8 +38,8 @@ METHODS = {
     for method in (
         Method("drsch"),
         Method("dsch", laplacian=False),
-        Method("bs-drsch", scale="free", spread=SPREAD),
-        Method("bs-dsch", scale="free", spread=SPREAD, laplacian=False),
+        Method("bs-drsch", scale="free"),
+        Method("bs-dsch", scale="free", laplacian=False),
         Method("euclidean", tanh_like=False, laplacian=False),
         Method("dsrh", laplacian=False, graded=True, second_layer=True, balance=True),
         Method("nested", scale="ordered", nested=True),

@@ -32,8 +32,8 @@ class DeepSettings:
     optimizer: str = "adam"  # Adam under a one-cycle rate; sgd: momentum 0.9, a tenth of the rate in the last third
     learning_rate: float | None = None  # None: adam 1e-3, with batch norm 2e-3; sgd 1e-2
     weight_decay: float = 0.0
-    scale_rate: float = 1.0  # the learning rate of the bit weights, in multiples of the network's
-    scale_spread: float | None = later(None)  # first weight over last, at the start; None: as the method has it
+    scale_rate: float = 10.0  # the learning rate of the bit weights, in multiples of the network's
+    scale_spread: float = later(1.0)  # first bit's weight over the last one's, at the start; 1: all alike
     beta_start: float = 2.0
     beta_end: float = 1000.0
     margin_per_bit: float = 0.5  # C = -q/2
@@ -73,7 +73,7 @@ class DeepSettings:
             raise InputError(
                 f"beta grows from beta_start to beta_end, both above 0. Got {self.beta_start} and {self.beta_end}."
             )
-        if self.scale_spread is not None and not 1 <= self.scale_spread < math.inf:
+        if not 1 <= self.scale_spread < math.inf:
             raise InputError(f"scale_spread must be at least 1 and finite. Got {self.scale_spread}.")
         if self.learning_rate is not None and not 0 < self.learning_rate < math.inf:
             raise InputError(f"learning_rate must be above 0. Got {self.learning_rate}.")
