@@ -27,7 +27,7 @@ def learning_page(folder: Path) -> str:
         "",
         "Generated from `results/deep` and `results/encode.json` by `benchmarks/quote.py`. Everywhere: tie-aware",
         "expected MAP in percent, protocol P0, weighted ranking, one model for all lengths. Settings were chosen on",
-        "training images kept back (below); the queries were scored once, after that.",
+        "training images kept back (below), and only then were these models scored on the queries.",
         "",
         "| one model, truncated | " + " | ".join(f"{k} bits" for k in LENGTHS) + " | minutes, one thread |",
         "|---|" + "---|" * (len(LENGTHS) + 1),

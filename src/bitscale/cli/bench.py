@@ -11,7 +11,18 @@ import typer
 
 from bitscale.errors import BitscaleError
 
-BENCHMARKS = ("search", "collection", "indexing", "metrics", "baselines", "weights", "loss", "encode", "memory")
+BENCHMARKS = (
+    "search",
+    "collection",
+    "indexing",
+    "metrics",
+    "baselines",
+    "unsupervised",
+    "weights",
+    "loss",
+    "encode",
+    "memory",
+)
 FOLDER = Path(__file__).resolve().parents[3] / "benchmarks"
 
 

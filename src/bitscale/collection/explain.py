@@ -15,8 +15,8 @@ A match is "similar" within both. Measured with the bundled Fashion-MNIST model,
 collection and 64 bits: of other Fashion images (training or test) 94.8 % find something similar; of noise 3 %, of
 MNIST digits 19 %, of CIFAR-10 in grey 37 %. At 32 bits 97 %, 14 %, 29 % and 57 %; at 16 it cannot tell.
 
-With `unsupervised` codes of MobileNetV2's features and 1,200 photographs, 79 % of edited copies (cropped, brighter,
-recompressed) and 33 % of other photographs find something similar at 64 bits.
+With `unsupervised` codes of MobileNetV2's features and 1,200 photographs, 78 % of edited copies (cropped, brighter,
+recompressed) and 34 % of other photographs find something similar at 64 bits (`benchmarks/unsupervised.py`).
 
 Limits: bits of real codes are not independent, so that `chance` is generous. A collection of near-equal pictures
 gives "cannot tell" for a query of their kind, since nearly everything is that near. A query that its model takes for
