@@ -2,7 +2,11 @@
 
     python benchmarks/search.py                      every section, results into results/search.json
     python benchmarks/search.py --only peers planner
+    python benchmarks/search.py --only long --bits 256
+    python benchmarks/search.py --only huge --cache DIR
     python benchmarks/search.py --scale 0.01         a quick look at a hundredth of the sizes
+
+Rows that are not measured again stay as they are.
 
 The build section needs the prototype's folder (--prototype DIR) and a C++ compiler; it is left out without.
 """
@@ -27,6 +31,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 import bitscale as bs
 import generate
+import search_sizes
 from peers import PEERS
 from timing import both, interleaved, machine
 
@@ -57,10 +62,10 @@ CASES = [
 ]
 
 
-def peers(scale: float, rounds: int) -> Rows:
+def peers(scale: float, rounds: int, sizes: list[int]) -> Rows:
     """Ours against everybody, 64 bits, mild weights, one thread. "One query" is the mean of several lone ones."""
     rows: Rows = []
-    for millions, kind in sorted({(case[0], case[1]) for case in CASES}, reverse=True):
+    for millions, kind in sorted({(case[0], case[1]) for case in CASES if case[0] in sizes}, reverse=True):
         database, queries = generate.codes(kind, "mild", million(scale, millions))
         wanted = {name for case in CASES if case[:2] == (millions, kind) for name in case[4]}
         searches = {name: PEERS[name](database) for name in PEERS if name in wanted}
@@ -254,15 +259,16 @@ def summary(results: dict[str, Rows]) -> list[dict[str, Any]]:
     """The rows people ask about, each with what was measured."""
     rows: list[dict[str, Any]] = []
 
-    def ratio(n: float, kind: str, k: int, batch: int, peer: str, target: float) -> None:
+    def ratio(n: float, kind: str, k: int, batch: int, peer: str, target: float, cold: float | None = None) -> None:
         for row in results.get("peers", []):
             if (row["n"], row["codes"], row["k"], row["batch"]) == (n, kind, k, batch):
                 what = f"{n / 1e6:g}M {kind} k={k} batch={batch} against {peer}"
                 for state in ("ratio", "cold_ratio"):
                     told = what if state == "ratio" else f"{what}, cold"
-                    rows.append({"what": told, "value": row[state][peer], "at_least": target})
+                    least = cold if cold is not None and state == "cold_ratio" else target
+                    rows.append({"what": told, "value": row[state][peer], "at_least": least})
 
-    ratio(1e7, "c100-10", 10, 1, "flat", 100)
+    ratio(1e7, "c100-10", 10, 1, "flat", 100, cold=80)
     ratio(1e7, "c100-10", 10, 100, "flat", 100)
     ratio(1e7, "c100-10", 10, 100, "fastscan", 50)
     ratio(1e6, "c100-10", 10, 1, "flat", 20)
@@ -313,7 +319,19 @@ def summary(results: dict[str, Rows]) -> list[dict[str, Any]]:
                 "at_most": 17 if row["layout"] == "flat" else 64,
             }
         )
-    return rows
+    return rows + search_sizes.summary(results)
+
+
+def replaced(before: Rows, now: Rows) -> Rows:
+    """The rows of before, those measured again replaced."""
+    names = ("n", "n_bits", "codes", "weights", "k", "bits", "batch", "layout")
+
+    def cell(row: dict[str, Any]) -> tuple[object, ...]:
+        return tuple(row.get(name) for name in names)
+
+    fresh = {cell(row): row for row in now}
+    kept = [fresh.pop(cell(row), row) for row in before]
+    return kept + list(fresh.values())
 
 
 def plot(results: dict[str, Rows], path: Path) -> None:
@@ -340,25 +358,31 @@ def plot(results: dict[str, Rows], path: Path) -> None:
 def main() -> None:
     """Run the chosen sections and merge them into the results file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    sections = ("peers", "planner", "bandwidth", "lookup", "build", "open", "memory")
+    sections = ("peers", "planner", "bandwidth", "lookup", "build", "open", "memory", "lone", "long", "huge")
     parser.add_argument("--only", nargs="+", choices=sections, default=sections)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--scale", type=float, default=1.0, help="size of the databases, 1 as published")
+    parser.add_argument("--millions", nargs="+", type=int, default=[1, 10], help="sizes of the peers section")
+    parser.add_argument("--bits", nargs="+", type=int, default=search_sizes.LENGTHS, help="lengths of the long section")
+    parser.add_argument("--cache", type=Path, help="folder that keeps the codes of the huge section")
     parser.add_argument("--prototype", help="folder of the prototype, for the build section")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "search.json")
     options = parser.parse_args()
     results: dict[str, Any] = json.loads(options.out.read_text()) if options.out.exists() else {}
     run: dict[str, Callable[[], Rows]] = {
-        "peers": lambda: peers(options.scale, options.rounds),
+        "peers": lambda: peers(options.scale, options.rounds, options.millions),
         "planner": lambda: planner(options.scale, options.rounds),
         "bandwidth": lambda: bandwidth(options.scale, options.rounds),
         "lookup": lambda: lookup(options.scale, options.rounds),
         "build": lambda: build(options.scale, options.prototype),
         "open": lambda: open_file(options.scale, options.rounds),
         "memory": lambda: memory(options.scale),
+        "lone": lambda: search_sizes.lone(options.scale, options.rounds),
+        "long": lambda: search_sizes.long(options.scale, options.rounds, options.bits),
+        "huge": lambda: search_sizes.huge(options.scale, options.rounds, options.cache),
     }
     for section in options.only:
-        results[section] = run[section]()
+        results[section] = replaced(results.get(section, []), run[section]())
         results["machine"], results["rounds"], results["scale"] = machine(), options.rounds, options.scale
         results["summary"] = summary(results)
         options.out.parent.mkdir(parents=True, exist_ok=True)

@@ -24,6 +24,18 @@ def search(codes, ids, queries, k, **how):
     return np.array([r[0] for r in rows]).reshape(-1, k), np.array([r[1] for r in rows]).reshape(-1, k)
 
 
+def ordered(codes, ids, queries, k, bits=None):
+    """What a collection must return for ready codes: ties at `bits` by all bits stored, then by id."""
+    near, whole = bs.hamming.distances(queries, codes, bits=bits), bs.hamming.distances(queries, codes)
+    rows = []
+    for distances, full in zip(near, whole, strict=True):
+        order = np.lexsort((ids, full, distances))[:k]
+        pad = k - len(order)
+        padded = np.concatenate([ids[order], np.full(pad, -1, np.int64)])
+        rows.append((padded, np.concatenate([distances[order], np.full(pad, np.inf)])))
+    return np.array([r[0] for r in rows]).reshape(-1, k), np.array([r[1] for r in rows]).reshape(-1, k)
+
+
 def within(distances, ids, limit):
     """What `Index.lookup` must return, as lists of (id, distance)."""
     rows = []

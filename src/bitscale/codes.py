@@ -8,12 +8,10 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bitscale.arrays import Float, Int
 from bitscale.errors import InputError, ModelMismatch
 
 MAX_BITS = 1024
-
-Float = NDArray[np.float64]
-Int = NDArray[np.int64]
 
 
 class Space(Protocol):
@@ -153,7 +151,7 @@ class Relaxed:
         return f"Relaxed({len(self)} x {self.n_bits}, model={self.model!r})"
 
     def codes(self) -> Codes:
-        """Their signs."""
+        """The binary codes: a bit is 1 where its value is >= 0."""
         return Codes(np.packbits(self.values >= 0, axis=1), self.bit_weights, self.model, self.order)
 
 

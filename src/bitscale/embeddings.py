@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bitscale.codes import Float, pick
+from bitscale.arrays import Float
+from bitscale.codes import pick
 from bitscale.errors import InputError, ModelMismatch
 
 
@@ -69,5 +70,5 @@ def grid_unit(*lots: Embeddings) -> float:
 
 def squared_distances(a: Float, b: Float) -> Float:
     """|a_i - b_j|^2 of whole numbers on one grid, (n, m), exact."""
-    found: Float = (a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * (a @ b.T)
-    return found
+    squared: Float = (a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * (a @ b.T)
+    return squared

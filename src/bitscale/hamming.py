@@ -17,13 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bitscale.arrays import Float
 from bitscale.codes import Codes, Relaxed, check_bits, check_same_space, check_weights
 from bitscale.errors import InputError
 
 TOTAL_BELOW = 1 << 23  # float32 counts integers exactly up to 2^24
 
 Int32 = NDArray[np.int32]
-Float = NDArray[np.float64]
 
 
 class CostTerms(NamedTuple):
@@ -92,6 +92,15 @@ def count_terms(queries: Codes | Relaxed, bits: int | None = None) -> CostTerms:
     costs = np.zeros((1, queries.n_bits), np.int32)
     costs[:, : check_bits(bits, queries.n_bits)] = 1
     return CostTerms(packed, costs, np.ones(1), np.zeros(len(queries)))
+
+
+def largest_sums(max_distance: float, base: Float, unit: Float) -> NDArray[np.int32]:
+    """The largest summed cost whose distance is still at most `max_distance`, for each query; -1 where none is."""
+    with np.errstate(over="ignore"):
+        room = np.minimum(np.floor((max_distance - base) / unit), TOTAL_BELOW)
+    room += (room + 1) * unit + base <= max_distance  # the difference above may have been rounded
+    room -= room * unit + base > max_distance
+    return np.maximum(room, -1).astype(np.int32)
 
 
 def byte_tables(costs: Int32) -> Int32:

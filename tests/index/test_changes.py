@@ -105,6 +105,17 @@ def test_automatic_ids_are_never_reused_but_own_ones_may_be():
     assert index.add(codes[:1], [2]).tolist() == [2]
 
 
+def test_automatic_ids_go_on_after_a_merge():
+    codes = bs.Codes.from_packed(np.zeros((3, 1), np.uint8), model="m")
+    for gone, left in (([2], 2), ([0, 1, 2], 0), ([], 3)):
+        index = bs.ExactIndex(codes, tables=False)
+        index.remove(gone)
+        merged = index.merged()
+        assert (len(merged), merged.model) == (left, "m")
+        assert merged.describe()["kernel"] == index.describe()["kernel"]
+        assert merged.add(codes[:1]).tolist() == [3]
+
+
 def test_an_id_added_again_is_outside_an_older_selection():
     codes = bs.Codes.from_packed(np.arange(5, dtype=np.uint8)[:, None])
     index = bs.ExactIndex(codes)

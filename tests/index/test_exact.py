@@ -1,5 +1,7 @@
 """Exact means exact: ids and distances against brute force, for every way of searching."""
 
+import os
+import resource
 import subprocess
 import sys
 from unittest import mock
@@ -11,32 +13,15 @@ from hypothesis import strategies as st
 
 import bitscale as bs
 from bitscale.errors import InputError, ModelMismatch
-from bitscale.index import plan, segment
-from bitscale.index.exact import MODES
+from bitscale.index import planner, segment
+from bitscale.index.call import MODES
 from bitscale.native import choose
 from tests import oracle
 from tests.conftest import endurance
+from tests.kernels import COMPILED, KERNELS
 
 KINDS = ("clusters", "random", "few")
 WEIGHTINGS = ("uniform", "steps", "strong", "random", "zeros")
-
-
-def runs(name):
-    try:
-        choose(name)
-    except InputError:
-        return False
-    return True
-
-
-KERNELS = tuple(name for name in ("avx512", "avx2", "portable", "numpy") if runs(name))
-
-
-@pytest.mark.parametrize("name", ["avx512", "avx2", "portable", "numpy"])
-def test_every_kernel_is_tested_here(name):
-    if name not in KERNELS:
-        pytest.skip(f"this machine cannot run the {name} kernel")
-    assert choose(name).name == name
 
 
 def test_a_chosen_kernel_leaves_the_others_alone():
@@ -54,11 +39,12 @@ def check_search(index, codes, ids, queries, k, threads=1, where=None, allowed=N
     assert np.array_equal(hits.distances, want[1])
 
 
+@pytest.mark.slow
 @settings(max_examples=endurance(4000))
 @given(
     seed=st.integers(0, 2**32),
     n=st.one_of(st.integers(0, 200), st.integers(200, 6000), st.integers(6000, 20_000)),
-    n_bits=st.integers(1, 256),
+    n_bits=st.one_of(st.integers(1, 128), st.integers(129, 256), st.integers(257, 1024)),
     kind=st.sampled_from(KINDS),
     weighting=st.sampled_from(WEIGHTINGS),
     kernel=st.sampled_from(KERNELS),
@@ -73,15 +59,16 @@ def check_search(index, codes, ids, queries, k, threads=1, where=None, allowed=N
     n_bits=64,
     kind="random",
     weighting="uniform",
-    kernel="avx2",
+    kernel=KERNELS[0],
     strategy="auto",
     threads=2,
     low=False,
     data=None,
 )
 def test_search_and_lookup_equal_brute_force(seed, n, n_bits, kind, weighting, kernel, strategy, threads, low, data):
+    n = min(n, 1_000_000 // n_bits)  # brute force over long codes takes long
     tables = mock.patch.object(segment, "MIN_FOR_TABLES", 64 if low else segment.MIN_FOR_TABLES)
-    probing = mock.patch.object(plan, "MIN_FOR_PROBING", 16 if low else plan.MIN_FOR_PROBING)
+    probing = mock.patch.object(planner, "MIN_FOR_PROBING", 16 if low else planner.MIN_FOR_PROBING)
     with tables, probing:
         check_everything(seed, n, n_bits, kind, weighting, kernel, strategy, threads, data)
 
@@ -126,6 +113,7 @@ def check_everything(seed, n, n_bits, kind, weighting, kernel, strategy, threads
         assert list(found) == oracle.within(distances, ids, limit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("n_bits", [24, 64, 100])
 def test_tables_of_many_codes(kernel, n_bits):
@@ -147,6 +135,63 @@ def test_extreme_lengths(n_bits):
     index = bs.ExactIndex(world.codes)
     for bits in {1, n_bits // 2 or 1, n_bits}:
         check_search(index, world.codes, world.ids, world.queries, 20, bits=bits)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_long_codes(kernel, weighting):
+    """Every length of a last group of planes, and a bit that outweighs all others together."""
+    for n_bits in (129, 137, 145, 153, 161, 256, 511, 1024):
+        world = oracle.world(n_bits, 700, n_bits, "clusters", weighting, automatic=True)
+        index = bs.ExactIndex(world.codes, kernel=choose(kernel))
+        for bits in (n_bits, n_bits - 1, 130):
+            if bits <= n_bits:
+                check_search(index, world.codes, world.ids, world.queries, 9, strategy="flat", bits=bits)
+        heavy = np.ones(n_bits)
+        heavy[n_bits // 2] = 1e4
+        check_search(index, world.codes, world.ids, world.queries, 9, strategy="flat", weights=heavy)
+        check_search(index, world.codes, world.ids, world.codes[:3], 1, strategy="flat")  # nothing is nearer than 0
+
+
+def crowds(n_bits, n=20_000, n_strays=400):
+    """Codes around a few centres, some far from all of them, and queries of both kinds."""
+    world = oracle.world(n_bits, n, n_bits, "clusters", "random", n_queries=6, automatic=True)
+    strays = world.rng.integers(0, 256, (n_strays + 2, world.codes.packed.shape[1]), dtype=np.uint8)
+    spare = strays.shape[1] * 8 - n_bits
+    strays[:, -1] &= 0xFF << spare & 0xFF
+    weights = world.codes.bit_weights
+    codes = bs.Codes(np.concatenate([world.codes.packed, strays[:n_strays]]), weights)
+    queries = bs.Codes(np.concatenate([world.queries.packed, strays[n_strays:]]), weights)
+    return codes, np.arange(len(codes)), queries
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("n_bits", [136, 250, 1024])
+def test_long_codes_that_crowd_around_centres(kernel, n_bits):
+    codes, ids, queries = crowds(n_bits)
+    index = bs.ExactIndex(codes, kernel=choose(kernel))
+    for bits in (n_bits, 131):
+        check_search(index, codes, ids, queries, 10, bits=bits)
+        counts = bs.hamming.counts(queries, codes, bits=bits)
+        assert list(index.lookup(queries, 20, bits=bits)) == oracle.within(counts, ids, 20)
+    check_search(index, codes, ids, queries, 7000)  # more than any centre has
+    check_search(index, codes, ids, queries, 10, threads=2, weights=np.linspace(1, 3, n_bits))
+    some = np.flatnonzero(np.arange(len(ids)) % 3 == 0)
+    check_search(index, codes, ids, queries, 10, where=index.prepare(some), allowed=some)
+    gone = ids[::2]
+    index.remove(gone)
+    left = np.setdiff1d(ids, gone)
+    check_search(index, codes[left], left, queries, 10)
+
+
+@pytest.mark.parametrize("kernel", COMPILED)
+def test_centres_out_of_reach_are_not_looked_at(kernel):
+    codes, _, queries = crowds(256)
+    index = bs.ExactIndex(codes, kernel=choose(kernel))
+    for i in range(6):  # queries near a centre
+        stats = index.search(queries[i], 10).stats
+        assert stats.flat_queries == 0
+        assert stats.blocks < len(codes) / 32 / 2
 
 
 def test_large_batches_and_large_k_agree_with_small_ones():
@@ -221,6 +266,27 @@ def test_bad_input_is_refused_with_a_reason(call, message):
     assert len(index) == 50
 
 
+def test_checks_hold_for_a_call_that_was_made_before():
+    """Arguments equal to good ones, but no numbers of the right kind, and other queries under the same arguments."""
+    world = oracle.world(0, 50, 64, "random", n_queries=2, automatic=True)
+    index = bs.ExactIndex(world.codes)
+    good = [index.search(world.queries, 1, bits=1, threads=1) for _ in range(2)]
+    assert np.array_equal(good[0].ids, good[1].ids)
+    for name in ("k", "bits", "threads"):
+        for bad in (True, 1.0):
+            with pytest.raises(InputError, match=f"{name} must be"):
+                index.search(world.queries, **{"k": 1, "bits": 1, "threads": 1, name: bad})
+    index.search(world.queries, 2**20)
+    many = bs.Codes.from_packed(np.zeros((257, 8), np.uint8), world.codes.bit_weights)
+    with pytest.raises(InputError, match="k times the number of queries"):
+        index.search(many, 2**20)
+    other = bs.Codes.from_packed(world.queries.packed, np.ones(64))
+    for _ in range(2):
+        with pytest.raises(ModelMismatch):
+            index.search(other, 1, bits=1)
+        assert len(index.search(world.queries, 1, bits=1)) == 2
+
+
 def test_codes_of_another_model_are_refused():
     packed = np.zeros((2, 8), np.uint8)
     index = bs.ExactIndex(bs.Codes.from_packed(packed, model="a"))
@@ -291,17 +357,27 @@ def test_results_of_some_queries():
 
 
 def test_more_threads_than_the_system_gives():
-    """Threads that cannot be started are done without."""
+    """Threads that cannot be started are done without; here each asks for 16 GB of addresses, and there are 40."""
     code = (
-        "import resource, numpy as np, bitscale as bs\n"
+        "import resource, threading, numpy as np, bitscale as bs\n"
         "codes = bs.Codes.from_packed(np.random.default_rng(0).integers(0, 256, (300_000, 8), dtype=np.uint8))\n"
         "index = bs.ExactIndex(codes, tables=False)\n"
         "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
-        "resource.setrlimit(resource.RLIMIT_AS, (used + (60 << 20), used + (60 << 20)))\n"
-        "print(index.search(codes[:3], 2, threads=200, strategy='flat').ids[:, 0].tolist())"
+        "resource.setrlimit(resource.RLIMIT_AS, (used + (40 << 30), used + (40 << 30)))\n"
+        "print(index.search(codes[:3], 2, threads=200, strategy='flat').ids[:, 0].tolist())\n"
+        "end = threading.Event()\n"
+        "try:\n"
+        "    for _ in range(3): threading.Thread(target=end.wait).start()\n"
+        "except RuntimeError: print('not even three')\n"
+        "end.set()"
     )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert out.stdout.strip() == "[0, 1, 2]", out.stderr
+    stack = (16 << 30, resource.getrlimit(resource.RLIMIT_STACK)[1])  # what a new thread asks for
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_STACK, stack),
+    )  # fmt: skip
+    assert out.stdout == "[0, 1, 2]\nnot even three\n", out.stderr
 
 
 def test_a_closed_index_says_so():

@@ -169,6 +169,21 @@ def test_forged_positions_never_reach_the_kernel(tmp_path, where):
         bs.ExactIndex.open(tmp_path / "i")
 
 
+@pytest.mark.parametrize("repeats", [1, 3])  # with a list of items for each code, and without
+def test_forged_items_that_are_not_each_there_once_are_refused(tmp_path, repeats):
+    """Within range, but one twice and another never: memory that nobody wrote would be read for it."""
+    codes = bs.Codes.from_packed(np.repeat(np.arange(100, dtype=np.uint8)[:, None], repeats, axis=0))
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        index = bs.ExactIndex(codes)
+        ordinals = index._now().segments[0].ordinals
+        to, source = rng.choice(len(ordinals), 2, replace=False)
+        ordinals[to] = ordinals[source]
+        index.save(tmp_path / "i")
+        with pytest.raises(CorruptFile, match="there twice"):
+            bs.ExactIndex.open(tmp_path / "i")
+
+
 def test_an_item_that_stands_twice_is_noticed(tmp_path):
     codes = bs.Codes.from_packed(np.arange(40, dtype=np.uint8)[:, None])
     index = bs.ExactIndex(codes[:30])
@@ -205,7 +220,7 @@ def test_other_files_and_newer_ones(tmp_path, saved):
     path = tmp_path / "x"
     for content in (b"", b"hello", b"\x89PNG" * 100, MAGIC):
         path.write_bytes(content)
-        with pytest.raises(CorruptFile, match="no bitscale index"):
+        with pytest.raises(CorruptFile, match="no index of bitscale"):
             bs.ExactIndex.open(path)
     data = bytearray(saved[2].read_bytes())
     data[8:12] = struct.pack("<I", VERSION + 1)

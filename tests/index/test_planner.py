@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bitscale as bs
-from bitscale.index.plan import SegmentPlanner
+from bitscale.index.planner import SegmentPlanner
 from bitscale.index.segment import key_widths
 from bitscale.native import choose
 from tests import oracle
@@ -20,6 +20,8 @@ def test_key_widths_follow_the_number_of_codes():
     assert key_widths(1_000_000, 64, tables=True) == [16] * 4
     assert key_widths(10_000_000, 64, tables=True) == [20] * 3
     assert key_widths(10_000_000, 64, tables=False) == [20]
+    assert key_widths(100_000_000, 64, tables=True) == [21] * 3  # not two of 22
+    assert key_widths(1_000_000, 32, tables=True) == [16] * 2
     assert key_widths(100, 64, tables=True) == [3]
     assert key_widths(10**9, 5, tables=True) == [5]
 

@@ -11,13 +11,34 @@ import pytest
 
 from bitscale.errors import InputError
 from bitscale.native import choose, library
+from bitscale.native.compiled import FILTERS
 from bitscale.native.layout import bitmap_of, flags_of
+from tests.kernels import COMPILED, KERNELS
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_compiled_kernel_is_here():
     assert library() is not None, "the kernel was not compiled: CI needs a C++ compiler"
+    assert "portable" in COMPILED
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_kernel_of_this_processor_is_tested(name):
+    assert choose(name).name == name
+
+
+def test_no_kernel_of_this_processor_is_left_out():
+    words = Path("/proc/cpuinfo").read_text().split() if Path("/proc/cpuinfo").exists() else []
+    for name, needs in (("avx2", {"avx2", "bmi2"}), ("avx512", {"avx512bw", "avx512vl", "bmi2"})):
+        assert (name in COMPILED) >= (needs <= set(words))
+
+
+def test_a_kernel_this_processor_lacks_is_refused_by_name():
+    assert choose("auto").name in COMPILED
+    for name in {*FILTERS} - {*COMPILED}:
+        with pytest.raises(InputError, match=f"cannot run the {name} kernel"):
+            choose(name)
 
 
 @pytest.mark.parametrize("n_bytes", [1, 3, 8, 9, 20, 128])
@@ -62,7 +83,7 @@ def run(code, **env):
 
 
 def test_a_kernel_can_be_chosen_by_name():
-    for name in ("numpy", "portable"):
+    for name in KERNELS:
         assert (
             run("from bitscale.native import kernel; print(kernel().name)", BITSCALE_KERNEL=name).stdout.strip() == name
         )
@@ -96,7 +117,7 @@ def test_the_install_works_without_a_compiler_and_says_so_once(tmp_path):
         "    c = bs.Codes.from_packed(np.arange(9, dtype=np.uint8)[:, None]); i = bs.ExactIndex(c)\n"
         "print(n.library(), n.kernel().name, i.search(c[:1], 2).ids.tolist(), bs.__file__)"
     )
-    out = run(code, PYTHONPATH=str(tmp_path / "site"))
+    out = run(code, PYTHONPATH=str(tmp_path / "site"), BITSCALE_KERNEL="auto")
     assert out.stdout.startswith("None numpy [[0, 1]]")
     assert str(tmp_path) in out.stdout
     assert out.stderr.count("NumPy kernel") == 1

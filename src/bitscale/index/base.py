@@ -17,6 +17,7 @@ from bitscale.native.layout import Stats
 I64 = NDArray[np.int64]
 Float = NDArray[np.float64]
 
+QUERIES = (Codes, Relaxed)
 MOST_HITS = 1 << 28  # in one result: 4 GB
 
 
@@ -27,6 +28,7 @@ class Hits:
     ids: I64  # (n_queries, k)
     distances: Float  # (n_queries, k)
     stats: Stats | None = None  # what the search did, where the engine tells
+    tied_beyond: NDArray[np.bool_] | None = None  # (n_queries,)  more items tie with the last than the engine lists
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -38,10 +40,11 @@ class Hits:
     def __getitem__(self, query: int | slice) -> list[tuple[int, float]] | Hits:
         """One query's hits as (id, distance) pairs, without padding; or the hits of some queries."""
         if isinstance(query, slice):
-            return Hits(self.ids[query], self.distances[query])
+            beyond = None if self.tied_beyond is None else self.tied_beyond[query]
+            return Hits(self.ids[query], self.distances[query], tied_beyond=beyond)
         query = range(len(self))[query]
-        found = self.ids[query] >= 0
-        return list(zip(self.ids[query][found].tolist(), self.distances[query][found].tolist(), strict=True))
+        real = self.ids[query] >= 0
+        return list(zip(self.ids[query][real].tolist(), self.distances[query][real].tolist(), strict=True))
 
     def __iter__(self) -> Iterator[list[tuple[int, float]]]:
         return (self[i] for i in range(len(self)))
@@ -85,6 +88,7 @@ class Index(ABC):
     bit_weights: Float
     n_bits: int
     model: str | None
+    _compared: tuple[Float, str | None] | None = None  # weights, which are never changed, and model of the last queries
 
     @abstractmethod
     def __len__(self) -> int:
@@ -101,6 +105,14 @@ class Index(ABC):
     @abstractmethod
     def get(self, ids: ArrayLike) -> Codes:
         """The codes of some items, in the order asked for."""
+
+    @abstractmethod
+    def ids(self) -> I64:
+        """The ids of all items, ascending."""
+
+    @abstractmethod
+    def holding(self, ids: ArrayLike) -> I64:
+        """Those of `ids` that can be found here."""
 
     @abstractmethod
     def prepare(self, ids: ArrayLike) -> object:
@@ -143,12 +155,14 @@ class Index(ABC):
 
     def check_query(self, codes: Codes | Relaxed) -> None:
         """Refuse what cannot be compared with the stored codes."""
-        if not isinstance(codes, Codes | Relaxed):
+        if not isinstance(codes, QUERIES):
             raise InputError(
                 f"expected Codes or Relaxed. Got {type(codes).__name__}; wrap packed bits with Codes.from_packed."
             )
-        if codes.bit_weights is not self.bit_weights or codes.model != self.model:
+        weights, model = self._compared or (self.bit_weights, self.model)
+        if codes.bit_weights is not weights or codes.model != model:
             check_same_space(codes, self, "this index")
+            self._compared = codes.bit_weights, codes.model
 
     def check_codes(self, codes: Codes) -> None:
         """Refuse what cannot be stored beside the stored codes."""

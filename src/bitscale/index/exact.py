@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
 import weakref
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from bitscale import hamming
 from bitscale.codes import Codes, Relaxed, check_bits, check_same_space
 from bitscale.errors import InputError
 from bitscale.index.base import (
     I64,
-    Float,
     Hits,
     Index,
     Neighbours,
@@ -28,29 +25,21 @@ from bitscale.index.base import (
     check_radius,
     check_threads,
 )
-from bitscale.index.file import Stored, disjoint, read_index, write_index
-from bitscale.index.plan import Strategy
+from bitscale.index.call import MODES, Calls, integer_limits
+from bitscale.index.file import read_index, write_index
+from bitscale.index.planner import Strategy
 from bitscale.index.segment import living_items
 from bitscale.index.selection import Selection
 from bitscale.index.state import Builder, State, make_state
+from bitscale.index.stored import Stored, disjoint
+from bitscale.machine import cores
 from bitscale.native import Kernel
 from bitscale.native import kernel as default_kernel
-from bitscale.native.layout import Queries, bits_set, count_bits
+from bitscale.native.layout import bits_set, count_bits
 
-MODES: dict[Strategy, str] = {"auto": "auto", "flat": "flat", "prefix": "probe", "multi": "probe"}
 MOST_ITEMS = (1 << 32) - 2  # in one segment
 ONCE_SHARE = 100  # a filter used once is copied out only up to a hundredth of a segment
-WORTH_A_SCHEDULE = 16  # queries with the same weights of their own
 WORTH_TRIMMING = 1 << 17  # items whose building leaves megabytes behind
-
-
-class Call(NamedTuple):
-    """Queries as the kernel takes them, and what the planner must know of their costs."""
-
-    queries: Queries
-    costs: NDArray[np.int32]
-    unit: Float
-    name: str | None  # under which schedules for these costs are kept; None: the queries have their own
 
 
 class ExactIndex(Index):
@@ -83,8 +72,7 @@ class ExactIndex(Index):
 
     def _set_up(self, tables: bool, kernel: Kernel) -> None:
         self._kernel, self._builder = kernel, Builder(kernel, self.n_bits, tables)
-        self._snapped, self._unit = hamming.snap(self.bit_weights)
-        self._rows: dict[tuple[str, int], tuple[NDArray[np.int32], Float, Any]] = {}  # by (name, bits)
+        self._calls = Calls(self.bit_weights, kernel)
         self._writing = threading.Lock()
         self._next_id = 0
         self._selections: weakref.WeakSet[Selection] = weakref.WeakSet()
@@ -101,7 +89,7 @@ class ExactIndex(Index):
     def add(self, codes: Codes, ids: ArrayLike | None = None, *, threads: int | None = None) -> I64:
         """Add codes and return their ids; without `ids` they are numbered on. `threads`: all cores when not said."""
         self.check_codes(codes)
-        cores = len(os.sched_getaffinity(0)) if threads is None else check_threads(threads)
+        workers = cores() if threads is None else check_threads(threads)
         if len(codes) > MOST_ITEMS:
             raise InputError(
                 f"at most {MOST_ITEMS:,} codes can be added at once. Got {len(codes):,}; add them in parts."
@@ -115,7 +103,7 @@ class ExactIndex(Index):
             ascending = new if order is None else new[order]
             self._refuse_known(state, ascending)
             packed = codes.packed if order is None else codes.packed[order]
-            self._state = state.with_items(packed, ascending, self._builder, cores)
+            self._state = state.with_items(packed, ascending, self._builder, workers)
             self._next_id = max(self._next_id, int(ascending[-1]) + 1)
         return new
 
@@ -124,7 +112,7 @@ class ExactIndex(Index):
         gone = np.unique(check_ids(ids))
         with self._writing:
             state = self._now()
-            after = state.without(gone, self._builder, len(os.sched_getaffinity(0)))
+            after = state.without(gone, self._builder, cores())
             for selection in list(self._selections):
                 selection.forget(gone, after.change)
             self._state = after
@@ -196,11 +184,12 @@ class ExactIndex(Index):
         """
         state = self._now() if where is None else self._narrowed(where)
         self.check_query(codes)
+        if weights is None and type(codes) is Codes:
+            return Hits(*self._calls.prepared(state, codes, k, bits, strategy, threads)(codes.packed))
         k, threads = check_k(k, len(codes)), check_threads(threads)
-        call = self._call(codes, check_bits(bits, self.n_bits, "this index stores"), weights)
-        plans = self._plans(state, call, k / max(state.n_live, 1), strategy)
-        found = self._kernel.search(state.view, plans, call.queries, k, MODES[strategy], threads)
-        return Hits(*found)
+        call = self._calls.of(codes, check_bits(bits, self.n_bits, "this index stores"), weights)
+        plans = self._calls.plans(state, call, k / max(state.n_live, 1), strategy)
+        return Hits(*self._kernel.search(state.view, plans, call.queries, k, MODES[strategy], threads))
 
     def lookup(
         self,
@@ -228,14 +217,14 @@ class ExactIndex(Index):
             assert radius is not None
             if weights is not None:
                 raise InputError("radius counts differing bits, whatever they weigh. Use max_distance with weights.")
-            call = self._call(codes.codes() if isinstance(codes, Relaxed) else codes, used, None, "count")
+            call = self._calls.of(codes.codes() if isinstance(codes, Relaxed) else codes, used, None, "count")
             limit = np.full(len(codes), check_radius(radius, used), np.int32)
         else:
-            call = self._call(codes, used, weights)
+            call = self._calls.of(codes, used, weights)
             limit = integer_limits(call, len(codes), check_distance(max_distance))
-        plans = self._plans(state, call, None, strategy)
-        found = self._kernel.lookup(state.view, plans, call.queries, limit, MODES[strategy], threads)
-        return Neighbours(*found)
+        plans = self._calls.plans(state, call, None, strategy)
+        neighbours = self._kernel.lookup(state.view, plans, call.queries, limit, MODES[strategy], threads)
+        return Neighbours(*neighbours)
 
     # ------------------------------------------------------------------ files
 
@@ -284,9 +273,9 @@ class ExactIndex(Index):
     def merged(self) -> ExactIndex:
         """The same items in one segment, without a trace of removed ones."""
         state = self._now()
-        if not state.segments:
-            return ExactIndex(Codes(np.zeros((0, (self.n_bits + 7) // 8), np.uint8), self.bit_weights, self.model))
-        packed, ids = living_items(state.segments, state.alive)
+        packed, ids = np.zeros((0, (self.n_bits + 7) // 8), np.uint8), np.empty(0, np.int64)
+        if state.segments:
+            packed, ids = living_items(state.segments, state.alive)
         whole = ExactIndex(
             Codes(packed, self.bit_weights, self.model), ids, tables=self._builder.tables, kernel=self._kernel
         )
@@ -336,50 +325,3 @@ class ExactIndex(Index):
         if where.index is not self:
             raise InputError("where= was prepared by another index. Call prepare on this one.")
         return where.narrow(self._now(), self._builder)
-
-    def _call(self, queries: Codes | Relaxed, bits: int, weights: ArrayLike | None, name: str = "weights") -> Call:
-        """What this call costs: rows kept from call to call where queries share them, else the queries' own."""
-        if weights is not None or isinstance(queries, Relaxed):
-            return self._own_costs(queries, bits, weights)
-        kept = self._rows.get((name, bits))
-        if kept is None:
-            costs = self._snapped[None].copy() if name == "weights" else np.ones((1, self.n_bits), np.int32)
-            costs[:, bits:] = 0
-            unit = np.array([self._unit if name == "weights" else 1.0])
-            kept = self._rows[name, bits] = costs, unit, self._kernel.cost_rows(costs, unit)
-        costs, unit, rows = kept
-        return Call(Queries(rows, queries.packed, None, bits), costs, unit, name)
-
-    def _own_costs(self, queries: Codes | Relaxed, bits: int, weights: ArrayLike | None) -> Call:
-        terms = hamming.cost_terms(queries, bits, self.bit_weights if weights is None else weights)
-        used = np.flatnonzero(terms.costs.any(axis=0))
-        bits = int(used[-1]) + 1 if len(used) else 1  # bits behind that cost nothing: a shorter code
-        rows = self._kernel.cost_rows(terms.costs, terms.unit)
-        name = None
-        if len(terms.costs) == 1 and len(queries) >= WORTH_A_SCHEDULE:  # shared by many queries: worth keeping
-            name = hashlib.blake2b(terms.costs.tobytes(), digest_size=16).hexdigest()
-        return Call(Queries(rows, terms.packed, terms.base, bits), terms.costs, terms.unit, name)
-
-    def _plans(self, state: State, call: Call, share: float | None, strategy: Strategy) -> Any:
-        if strategy not in MODES:
-            raise InputError(f"strategy must be one of {', '.join(MODES)}. Got {strategy!r}.")
-        bits = call.queries.bits
-        key = (strategy, bits, call.name, share)
-        plans = state.plans.get(key)
-        if plans is None:
-            if len(state.plans) > 256:
-                state.plans.clear()
-            costs = call.costs[0] if len(call.costs) else np.zeros(self.n_bits, np.int32)
-            rows = [planner.plan(strategy, costs, bits, share, call.name) for planner in state.planners]
-            plans = state.plans[key] = self._kernel.plans(rows)
-        return plans
-
-
-def integer_limits(call: Call, n: int, max_distance: float) -> NDArray[np.int32]:
-    """The largest integer distance whose value is still at most `max_distance`, for each query; -1 where none is."""
-    base = np.zeros(n) if call.queries.base is None else call.queries.base
-    with np.errstate(over="ignore"):
-        room = np.minimum(np.floor((max_distance - base) / call.unit), hamming.TOTAL_BELOW)
-    room += (room + 1) * call.unit + base <= max_distance  # the difference above may have been rounded
-    room -= room * call.unit + base > max_distance
-    return np.maximum(room, -1).astype(np.int32)

@@ -16,18 +16,18 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.codes import MAX_BITS, check_weights
+from bitscale.atomic import write_whole
 from bitscale.errors import CorruptFile, FileError, InputError, NewerFormat
-from bitscale.files import write_whole
-from bitscale.native.layout import LANES, U64, Segment, Table, bits_set
+from bitscale.index.stored import Stored, read_stored, require, whole
+from bitscale.native.layout import U64, Segment
 
 MAGIC = b"BITSCALE"
 VERSION = 1
@@ -35,21 +35,6 @@ HEAD = struct.Struct("<8sIII")
 ALIGN = 64
 CHUNK = 8 << 20  # bytes under one checksum
 TYPES = ("uint8", "uint32", "uint64", "int64")
-
-
-class Stored(NamedTuple):
-    """What an index file holds."""
-
-    bit_weights: NDArray[np.float64]
-    model: str | None
-    next_id: int
-    tables: bool
-    segments: tuple[Segment, ...]
-    alive: tuple[U64 | None, ...]
-
-    def parts(self) -> list[tuple[Segment, U64 | None]]:
-        """Segments, each with its living items."""
-        return list(zip(self.segments, self.alive, strict=True))
 
 
 # ---------------------------------------------------------------------- writing
@@ -136,7 +121,7 @@ def read_index(path: Path, mmap: bool = True) -> Stored:
     try:
         header, start = _read_header(data)
         arrays = _read_sections(data, header["sections"], start)
-        return _read_stored(header, arrays)
+        return read_stored(header, arrays)
     except (CorruptFile, NewerFormat) as error:
         raise type(error)(f"{path}: {error}") from None
     except (
@@ -161,26 +146,21 @@ def file_identity(path: Path) -> tuple[int, int]:
     except OSError as error:
         raise FileError(f"cannot open {path}: {error.strerror or error}.") from error
     if len(head) < HEAD.size or head[: len(MAGIC)] != MAGIC:
-        raise CorruptFile(f"{path} is no bitscale index, or is damaged. Restore it from a backup.")
+        raise CorruptFile(f"{path} is no index of bitscale, or is damaged. Restore it from a backup.")
     return size, HEAD.unpack(head)[3]
 
 
-def _require(condition: object, what: str) -> None:
-    if not condition:
-        raise CorruptFile(f"{what}. The file is damaged or was not written by bitscale; restore it from a backup.")
-
-
 def _read_header(data: NDArray[np.uint8]) -> tuple[dict[str, Any], int]:
-    _require(data.size >= HEAD.size and bytes(data[:8]) == MAGIC, "this is no bitscale index")
+    require(data.size >= HEAD.size and bytes(data[:8]) == MAGIC, "this is no index of bitscale")
     _, version, length, checksum = HEAD.unpack(bytes(data[: HEAD.size]))
     if version > VERSION:
         raise NewerFormat(f"written in format {version}; this bitscale reads up to {VERSION}. Upgrade bitscale.")
-    _require(version == VERSION, f"unknown format version {version}")
-    _require(length <= data.size - HEAD.size, "the file ends within its header")
+    require(version == VERSION, f"unknown format version {version}")
+    require(length <= data.size - HEAD.size, "the file ends within its header")
     body = bytes(data[HEAD.size : HEAD.size + length])
-    _require(zlib.crc32(struct.pack("<II", version, length) + body) == checksum, "the header's checksum is wrong")
+    require(zlib.crc32(struct.pack("<II", version, length) + body) == checksum, "the header's checksum is wrong")
     header = json.loads(body)
-    _require(header["kind"] == "index", f"this file holds a {header['kind']!r}, not an index")
+    require(header["kind"] == "index", f"this file holds a {header['kind']!r}, not an index")
     return header, HEAD.size + length
 
 
@@ -188,22 +168,22 @@ def _read_sections(data: NDArray[np.uint8], sections: list[dict[str, Any]], at: 
     arrays, work = [], []
     for section in sections:
         begin = at + -at % ALIGN
-        _require(section["type"] in TYPES, f"unknown section type {section['type']!r}")
-        shape = [_whole(n) for n in section["shape"]]
+        require(section["type"] in TYPES, f"unknown section type {section['type']!r}")
+        shape = [whole(n) for n in section["shape"]]
         dtype = np.dtype(section["type"])
         size = dtype.itemsize
         for n in shape:
             size *= n
-        _require(size <= data.size - begin, "the file is shorter than its header says")
-        _require(not data[at:begin].any(), "stray bytes between sections")
+        require(size <= data.size - begin, "the file is shorter than its header says")
+        require(not data[at:begin].any(), "stray bytes between sections")
         raw = data[begin : begin + size]
         sums = section["sums"]
-        _require(len(sums) == -(-size // CHUNK), "checksums are missing")
+        require(len(sums) == -(-size // CHUNK), "checksums are missing")
         work += [(raw[i * CHUNK : (i + 1) * CHUNK], expected) for i, expected in enumerate(sums)]
         arrays.append(raw.view(dtype).reshape(shape))
         at = begin + size
-    _require(at == data.size, "the file is longer than its header says")
-    _require(all(_in_two(lambda part: zlib.crc32(part[0].data) == part[1], work, data.size)), "a checksum is wrong")
+    require(at == data.size, "the file is longer than its header says")
+    require(all(_in_two(lambda part: zlib.crc32(part[0].data) == part[1], work, data.size)), "a checksum is wrong")
     return arrays
 
 
@@ -213,102 +193,3 @@ def _in_two(work: Callable[[Any], Any], parts: list[Any], size: int) -> list[Any
         return [work(part) for part in parts]
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(work, parts))
-
-
-def _read_stored(header: dict[str, Any], arrays: list[NDArray[Any]]) -> Stored:
-    weights = check_weights(header["bit_weights"])
-    _require((np.diff(weights) <= 0).all() and weights.size <= MAX_BITS, "weights out of order")
-    model, next_id = header["model"], _whole(header["next_id"])
-    _require(model is None or isinstance(model, str), "the model's name is no text")
-    _require(isinstance(header["tables"], bool), "the tables flag is no flag")
-    segments, alive = [], []
-    for described in header["segments"]:
-        segments.append(_read_segment(described, arrays, weights.size))
-        bitmap = _perhaps(arrays, described["alive"], np.uint64)
-        _require(bitmap is None or _fits(bitmap, segments[-1].n_items), "a bitmap has the wrong size")
-        alive.append(bitmap)
-        _require(segments[-1].first_id >= 0 and segments[-1].last_id < next_id, "ids out of range")
-    _require(next_id <= 1 << 63, "ids out of range")
-    stored = Stored(weights, model, next_id, header["tables"], tuple(segments), tuple(alive))
-    _require(disjoint(stored.parts()), "an item stands twice")
-    return stored
-
-
-def _read_segment(described: dict[str, Any], arrays: list[NDArray[Any]], n_bits: int) -> Segment:
-    n_codes, n_bytes = _whole(described["n_codes"]), (n_bits + 7) // 8
-    ordinals = _section(arrays, described["ordinals"], np.uint32)
-    ids = _perhaps(arrays, described["ids"], np.int64)
-    item_offsets = _perhaps(arrays, described["item_offsets"], np.uint32)
-    _require(ordinals.ndim == 1, "a segment without items")
-    n_items = len(ordinals)
-    _require(0 < n_codes <= n_items < 1 << 32, "a segment of impossible size")
-    _require(int(ordinals.max()) < n_items, "an item out of range")
-    if item_offsets is None:
-        _require(n_codes == n_items, "items and codes do not match")
-    else:
-        _require(item_offsets.shape == (n_codes + 1,) and _climbs(item_offsets, n_items), "item offsets out of order")
-    if ids is not None:
-        _require(ids.shape == (n_items,) and ids[0] >= 0 and (ids[1:] > ids[:-1]).all(), "ids out of order")
-    tables = tuple(_read_tables(described["tables"], arrays, n_codes, n_bytes, n_bits))
-    _require(1 <= len(tables) <= 8, "an impossible number of tables")
-    return Segment(n_codes, n_bytes, tables, item_offsets, ordinals, ids, _whole(described["first_id"]))
-
-
-def _read_tables(
-    described: list[dict[str, Any]], arrays: list[NDArray[Any]], n_codes: int, n_bytes: int, n_bits: int
-) -> Iterator[Table]:
-    end = 0
-    for i, table in enumerate(described):
-        first_bit, width = _whole(table["first_bit"]), _whole(table["width"])
-        _require(first_bit == end and 1 <= width <= 24 and first_bit + width <= n_bits, "a table over impossible bits")
-        end = first_bit + width
-        offsets = _section(arrays, table["offsets"], np.uint32)
-        blocks = _section(arrays, table["blocks"], np.uint8)
-        positions = _perhaps(arrays, table["positions"], np.uint32)
-        _require(blocks.shape == (-(-n_codes // LANES), n_bytes, LANES), "blocks of the wrong shape")
-        _require(
-            offsets.shape == ((1 << width) + 1,) and _climbs(offsets, n_codes),
-            "bucket offsets out of order",
-        )
-        _require((positions is None) == (i == 0), "positions missing or misplaced")
-        if positions is not None:
-            _require(positions.shape == (n_codes,) and int(positions.max()) < n_codes, "a position out of range")
-        yield Table(first_bit, width, offsets, blocks, positions)
-
-
-def disjoint(parts: list[tuple[Segment, U64 | None]]) -> bool:
-    """Whether no id lives in two segments."""
-    for i, (segment, alive) in enumerate(parts):
-        for other, other_alive in parts[i + 1 :]:
-            if segment.last_id < other.all_ids()[0] or other.last_id < segment.all_ids()[0]:
-                continue
-            mine = np.arange(segment.n_items)[bits_set(alive, np.arange(segment.n_items))]
-            ordinals, here = other.find(segment.ids_of(mine))
-            if bits_set(other_alive, ordinals[here]).any():
-                return False
-    return True
-
-
-def _fits(bitmap: U64, n: int) -> bool:
-    """Whether a bitmap covers `n` items and no more."""
-    return bitmap.shape == (-(-n // 64),) and not (n % 64 and int(bitmap[-1]) >> n % 64)
-
-
-def _climbs(offsets: NDArray[np.uint32], total: int) -> bool:
-    return bool(offsets[0] == 0 and offsets[-1] == total and (offsets[1:] >= offsets[:-1]).all())
-
-
-def _section(arrays: list[NDArray[Any]], which: object, dtype: Any) -> NDArray[Any]:
-    array = arrays[_whole(which)]
-    _require(array.dtype == dtype, "a section of the wrong type")
-    return array
-
-
-def _perhaps(arrays: list[NDArray[Any]], which: object, dtype: Any) -> NDArray[Any] | None:
-    return None if which is None else _section(arrays, which, dtype)
-
-
-def _whole(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise CorruptFile(f"{value!r} where a number should stand. The file is damaged; restore it from a backup.")
-    return value

@@ -8,6 +8,7 @@ and gives up probing for the flat scan when it does not converge (`Search::probe
 
 from __future__ import annotations
 
+import threading
 import time
 from dataclasses import astuple, dataclass
 from typing import Literal
@@ -16,13 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.native import Kernel
-from bitscale.native.layout import EVERYTHING, Plan, Queries, Segment
+from bitscale.native.layout import EVERYTHING, Centres, Plan, Queries, Segment
 
 Strategy = Literal["auto", "flat", "prefix", "multi"]
 
 MIN_FOR_PROBING = 1 << 12  # distinct codes below which planning costs more than scanning
 TRIAL_QUERIES, TRIAL_STEPS, TRIAL_ROUNDS = 4, (128, 640), 3
 KEPT = 128  # schedules: 64 lengths of the index's own weights, and as many others
+LONG = 128  # bits above which the flat scan is dear enough to look for centres
 FIRST_GUESS = 64.0  # codes scanned in the time of one probe, until measured
 
 
@@ -60,6 +62,8 @@ class SegmentPlanner:
         self.segment, self.kernel = segment, kernel
         self._costs: dict[int, Costs] = {}
         self._schedules: dict[tuple[str, int, int], Schedule] = {}
+        self._centres: dict[tuple[str, int], Centres | None] = {}
+        self._crowds = threading.Lock()
 
     def plan(
         self, strategy: Strategy, costs: NDArray[np.int32], bits: int, share: float | None, name: str | None
@@ -79,7 +83,10 @@ class SegmentPlanner:
         expected = float("inf")
         if share is not None:
             expected = schedule.time_to(self.kernel.forecast(costs, bits, min(share, 1.0)), measured)
-        return Plan(schedule.steps, schedule.codes, schedule.final_bound, n_tables, expected, *times)
+        centres = self.centres(name, costs, bits) if strategy == "auto" else None
+        return Plan(schedule.steps, schedule.codes, schedule.final_bound, n_tables, expected, *times)._replace(
+            centres=centres
+        )
 
     def schedule(self, name: str, costs: NDArray[np.int32], bits: int, n_tables: int, probe_codes: float) -> Schedule:
         """The probe order for one row of costs, cut where the flat scan would be faster anyway."""
@@ -92,6 +99,23 @@ class SegmentPlanner:
                 *self.kernel.schedule(self.segment, n_tables, np.ascontiguousarray(costs), bits, probe_codes, capacity)
             )
         return self._schedules[key]
+
+    def centres(self, name: str, costs: NDArray[np.int32], bits: int) -> Centres | None:
+        """Where long codes crowd, with radii for one row of costs; None for short codes, and where they do not."""
+        if bits <= LONG:
+            return None
+        with self._crowds:  # found once, though many threads may ask
+            if not self._centres:
+                self._centres["", 0] = self.kernel.centres(self.segment)
+            known = self._centres["", 0]
+            if known is None:
+                return None
+            if (name, bits) not in self._centres:
+                if len(self._centres) >= KEPT:
+                    self._centres = {("", 0): known}
+                radii = self.kernel.radii(self.segment, known, np.ascontiguousarray(costs), bits)
+                self._centres[name, bits] = known._replace(radius=radii)
+            return self._centres[name, bits]
 
     def costs(self, planes: int) -> Costs:
         """What things cost when the first `planes` bytes of a code count: measured on first use."""

@@ -11,6 +11,7 @@ from bitscale.native.layout import I64, U8, U64, Segment, Table, flags_of
 
 MIN_FOR_TABLES = 1 << 15  # distinct codes below which the flat scan takes microseconds anyway
 MAX_TABLES = 4
+NARROWER = 2  # key bits to give up for a third table: it bounds bits that no table would see
 CODES_PER_BUCKET = 4  # as a power of two: 16 codes a bucket on average, half a block
 
 
@@ -19,6 +20,8 @@ def key_widths(n_codes: int, n_bits: int, tables: bool) -> list[int]:
     width = int(np.clip(int(n_codes).bit_length() - CODES_PER_BUCKET, 1, min(n_bits, 22)))
     if not tables or n_codes < MIN_FOR_TABLES:
         return [width]
+    if width - NARROWER <= n_bits // 3 < width:
+        width = n_bits // 3
     return [width] * min(MAX_TABLES, n_bits // width)
 
 

@@ -10,7 +10,8 @@ from bitscale.index.base import I64, Index
 from bitscale.index.state import Builder, Part, State, make_state
 from bitscale.native.layout import U64, Segment, bitmap_of, bits_set, count_bits
 
-SMALL_SHARE = 10  # up to a tenth of a segment is copied out and searched alone; more is a bitmap over it
+SMALL_SHARE = 10  # up to a tenth of a segment is copied out and searched alone
+PREPARED_SHARE = 4  # of a filter that is kept, up to a quarter, with tables of its own; more is a bitmap over it
 
 
 class Extract(NamedTuple):
@@ -26,7 +27,7 @@ class Selection:
     Only items that were there when it was made can pass: an id removed and added again is a new item.
     """
 
-    def __init__(self, ids: I64, index: Index, small_share: int = SMALL_SHARE) -> None:
+    def __init__(self, ids: I64, index: Index, small_share: int = PREPARED_SHARE) -> None:
         self.ids, self.index, self._small_share = ids, index, small_share
         self._left: dict[int, int] = {}  # id -> the change that removed it
         self._kept: dict[Segment, Extract | U64] = {}
@@ -51,14 +52,14 @@ class Selection:
             return last[1]
         kept, parts, allowed = {}, [], []
         for segment, alive in zip(state.segments, state.alive, strict=True):
-            found = self._kept.get(segment)
-            if found is None:
-                found = self._find(segment, state.change, builder)
-            kept[segment] = found
-            part = _part(segment, alive, found)
+            selected = self._kept.get(segment)
+            if selected is None:
+                selected = self._find(segment, state.change, builder)
+            kept[segment] = selected
+            part = _part(segment, alive, selected)
             if part[2]:
                 parts.append(part)
-                allowed.append(None if isinstance(found, Extract) else found)
+                allowed.append(None if isinstance(selected, Extract) else selected)
         planners = (*state.planners, *(last[1].planners if last else ()))
         narrowed = make_state(parts, builder, state.change, planners, allowed)
         self._kept, self._last = kept, (state, narrowed)
@@ -72,15 +73,16 @@ class Selection:
         if len(ordinals) * self._small_share > segment.n_items:
             return bitmap_of(ordinals, segment.n_items)
         codes = segment.some_codes(segment.rows[ordinals])
-        plain = Builder(builder.kernel, builder.n_bits, tables=False)
-        return Extract(plain.segment(codes, segment.ids_of(ordinals), 1), ordinals)
+        few = len(ordinals) * SMALL_SHARE <= segment.n_items  # these are scanned
+        own = Builder(builder.kernel, builder.n_bits, tables=builder.tables and not few)
+        return Extract(own.segment(codes, segment.ids_of(ordinals), 1), ordinals)
 
 
-def _part(segment: Segment, alive: U64 | None, found: Extract | U64) -> Part:
+def _part(segment: Segment, alive: U64 | None, selected: Extract | U64) -> Part:
     """What to search in place of a segment: some of its items copied out, or all of it under a bitmap."""
-    if not isinstance(found, Extract):
-        return segment, alive, count_bits(found if alive is None else found & alive)
+    if not isinstance(selected, Extract):
+        return segment, alive, count_bits(selected if alive is None else selected & alive)
     if alive is None:
-        return found.segment, None, len(found.ordinals)
-    living = np.flatnonzero(bits_set(alive, found.ordinals))
-    return found.segment, bitmap_of(living, len(found.ordinals)), len(living)
+        return selected.segment, None, len(selected.ordinals)
+    living = np.flatnonzero(bits_set(alive, selected.ordinals))
+    return selected.segment, bitmap_of(living, len(selected.ordinals)), len(living)

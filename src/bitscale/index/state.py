@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.index.base import I64
-from bitscale.index.plan import SegmentPlanner
+from bitscale.index.planner import SegmentPlanner
 from bitscale.index.segment import build_segment, living_items
 from bitscale.native import Kernel
-from bitscale.native.layout import U8, U64, Segment, bits_set, without_bits
+from bitscale.native.layout import U8, U64, Segment, Stats, bits_set, without_bits
+
+Value = TypeVar("Value")
+Prepared = Callable[[U8], tuple[I64, NDArray[np.float64], Stats]]  # a search with everything fixed but the queries
+MOST_KEPT = 256  # plans, and prepared searches, of one state
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,15 @@ class State:
     planners: tuple[SegmentPlanner, ...]
     view: Any  # the kernel's
     plans: dict[tuple[object, ...], Any] = field(default_factory=dict)
+    prepared: dict[tuple[object, ...], Prepared] = field(default_factory=dict)  # by what was asked
+
+    def plan(self, key: tuple[object, ...], plans: Any) -> Any:
+        """Keep plans for the next call like this one."""
+        return _kept(self.plans, key, plans)
+
+    def keep(self, key: tuple[object, ...], prepared: Prepared) -> Prepared:
+        """Keep a prepared search for the next call like this one."""
+        return _kept(self.prepared, key, prepared)
 
     @property
     def n_live(self) -> int:
@@ -82,6 +96,14 @@ class State:
 
 
 Part = tuple[Segment, U64 | None, int]  # a segment, its living items, their number
+
+
+def _kept(store: dict[tuple[object, ...], Value], key: tuple[object, ...], value: Value) -> Value:
+    """Put a value into a store that forgets everything when it grows too large."""
+    if len(store) >= MOST_KEPT:
+        store.clear()
+    store[key] = value
+    return value
 
 
 def make_state(

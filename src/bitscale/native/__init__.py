@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.machinery
 import logging
 import os
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from bitscale.errors import InputError
 from bitscale.native.compiled import FILTERS, CompiledKernel
 from bitscale.native.fallback import NumpyKernel
-from bitscale.native.layout import I64, U8, U32, Queries, Segment, Stats
+from bitscale.native.layout import I64, U8, U32, Centres, Queries, Segment, Stats
 
 NAMES = ("auto", *FILTERS, "numpy")
 
@@ -51,6 +52,12 @@ class Kernel(Protocol):
     def forecast(self, costs: NDArray[np.int32], bits: int, share: float) -> int:
         """The integer distance below which `share` of random codes lie."""
 
+    def centres(self, segment: Segment) -> Centres | None:
+        """Where the codes of a segment crowd, radii not yet known; None where they do not."""
+
+    def radii(self, segment: Segment, centres: Centres, costs: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
+        """How far the codes of each centre lie from it at most, in these costs."""
+
     def view(self, segments: Any, alive: Any, allowed: Any = None) -> Any:
         """Segments and bitmaps, ready for `search` and `lookup`."""
 
@@ -59,6 +66,11 @@ class Kernel(Protocol):
 
     def cost_rows(self, costs: NDArray[np.int32], unit: NDArray[np.float64]) -> Any:
         """Costs and units of `CostTerms`, ready for `Queries`."""
+
+    def prepare(
+        self, view: Any, plans: Any, costs: Any, bits: int, k: int, mode: str, threads: int
+    ) -> Callable[[U8], tuple[I64, NDArray[np.float64], Stats]]:
+        """`search` for queries that share one row of costs, with everything fixed but their codes."""
 
     def search(
         self, view: Any, plans: Any, queries: Queries, k: int, mode: str, threads: int

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from ctypes import Structure, byref, c_char_p, c_double, c_int32, c_int64, c_uint32, c_uint64, c_void_p
+from ctypes import byref, c_char_p, c_double, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
 
@@ -12,127 +12,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.errors import InputError
-from bitscale.native.layout import I64, LANES, STEP, U8, U32, U64, Plan, Queries, Segment, Stats
+from bitscale.native.layout import I64, LANES, STEP, U8, U32, U64, Centres, Plan, Queries, Segment, Stats
+from bitscale.native.structs import (
+    CallStruct,
+    CostRows,
+    Plans,
+    QueriesStruct,
+    View,
+    address,
+    maybe_address,
+    table_structs,
+)
 
 Float = NDArray[np.float64]
+INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 
 MODES = {"auto": 0, "flat": 1, "probe": 2}
+MAX_CENTRES = 255
 FILTERS = ("avx512", "avx2", "portable")
 
 
-class _Table(Structure):
-    _fields_ = (
-        ("first_bit", c_uint32),
-        ("width", c_uint32),
-        ("offsets", c_void_p),
-        ("blocks", c_void_p),
-        ("positions", c_void_p),
-    )
+class Prepared:
+    """A search with everything fixed but the queries: what a lone query needs on its way is looked up once."""
 
+    def __init__(self, lib: Any, call: CallStruct, keep: tuple[Any, ...]) -> None:
+        self._run, self._at, self._keep = lib.bitscale_search, byref(call), (lib, call, *keep)
+        self._k, self._n_bytes, self._row = call.k, call.queries.n_bytes, (1, call.k)
+        self._room = c_int64 * (2 * call.k)  # for the hits of one query: quicker than an array and its address
 
-class _Segment(Structure):
-    _fields_ = (
-        ("n_codes", c_uint64),
-        ("n_items", c_uint64),
-        ("n_bytes", c_uint32),
-        ("n_tables", c_uint32),
-        ("tables", c_void_p),
-        ("item_offsets", c_void_p),
-        ("ordinals", c_void_p),
-        ("ids", c_void_p),
-        ("first_id", c_int64),
-        ("alive", c_void_p),
-        ("allowed", c_void_p),
-    )
+    def __call__(self, packed: U8, base: Float | None = None) -> tuple[I64, Float, Stats]:
+        """The k first items by (distance, id) for each query."""
+        if len(packed) != 1 or base is not None:
+            return self._many(packed, base)
+        codes, room, stats = packed.tobytes(), self._room(), Stats()
+        if len(codes) != self._n_bytes:
+            raise AssertionError("a query of another length")
+        status = self._run(self._at, codes, None, 1, room, byref(stats))
+        if status:
+            _check(status)
+        return np.ndarray(self._row, INT, room), np.ndarray(self._row, FLOAT, room, 8 * self._k), stats
 
-
-class _Plan(Structure):
-    _fields_ = (
-        ("steps", c_void_p),
-        ("codes", c_void_p),
-        ("n_steps", c_uint64),
-        ("final_bound", c_int32),
-        ("n_tables", c_uint32),
-        ("expected_ns", c_double),
-        ("probe_ns", c_double),
-        ("code_ns", c_double),
-        ("draw_ns", c_double),
-        ("block_ns", c_double),
-        ("block_batch_ns", c_double),
-    )
-
-
-class _Queries(Structure):
-    _fields_ = (
-        ("filter", c_void_p),
-        ("codes", c_void_p),
-        ("costs", c_void_p),
-        ("unit", c_void_p),
-        ("base", c_void_p),
-        ("n", c_uint64),
-        ("cost_rows", c_uint64),
-        ("n_bytes", c_uint32),
-        ("n_bits", c_uint32),
-        ("bits", c_uint32),
-    )
-
-
-def _address(array: NDArray[Any]) -> int:
-    return int(array.__array_interface__["data"][0])
-
-
-def _maybe(array: NDArray[Any] | None) -> int | None:
-    return None if array is None else _address(array)
-
-
-def _tables(segment: Segment) -> Any:
-    rows = (_Table * len(segment.tables))()
-    for i, t in enumerate(segment.tables):
-        rows[i] = _Table(t.first_bit, t.width, _address(t.offsets), _address(t.blocks), _maybe(t.positions))
-    return rows
-
-
-class View:
-    """Segments with their bitmaps as the kernel sees them; keeps alive every array it points to."""
-
-    def __init__(
-        self, segments: Sequence[Segment], alive: Sequence[U64 | None], allowed: Sequence[U64 | None] | None
-    ) -> None:
-        self.tables = [_tables(segment) for segment in segments]
-        self.keep = (tuple(segments), tuple(alive), allowed)
-        self.n = len(segments)
-        self.rows = (_Segment * self.n)()
-        for i, s in enumerate(segments):
-            filters = _maybe(alive[i]), None if allowed is None else _maybe(allowed[i])
-            items = _maybe(s.item_offsets), _address(s.ordinals), _maybe(s.ids), s.first_id
-            tables = len(s.tables), ctypes.addressof(self.tables[i])
-            self.rows[i] = _Segment(s.n_codes, s.n_items, s.n_bytes, *tables, *items, *filters)
-
-
-class Plans:
-    """Plans of all segments as the kernel sees them."""
-
-    def __init__(self, plans: Sequence[Plan]) -> None:
-        self.keep = tuple(plans)
-        self.rows = (_Plan * len(plans))()
-        for i, p in enumerate(plans):
-            n_steps = 0 if p.steps is None else len(p.steps)
-            self.rows[i] = _Plan(
-                _maybe(p.steps), _maybe(p.codes), n_steps, p.final_bound, p.n_tables,
-                p.expected_ns, p.probe_ns, p.code_ns, p.draw_ns, p.block_ns, p.block_batch_ns,
-            )  # fmt: skip
-
-
-class CostRows:
-    """Costs, one row for all queries or a row for each, with their addresses looked up once."""
-
-    def __init__(self, costs: NDArray[np.int32], unit: NDArray[np.float64]) -> None:
-        costs, unit = np.ascontiguousarray(costs, np.int32), np.ascontiguousarray(unit, np.float64)
-        if len(unit) != len(costs):
-            raise AssertionError("one unit a row of costs")
-        self.keep = (costs, unit)
-        self.address, self.unit = _address(costs), _address(unit)
-        self.rows, self.n_bits = costs.shape
+    def _many(self, packed: U8, base: Float | None) -> tuple[I64, Float, Stats]:
+        n = len(packed)
+        if packed.shape != (n, self._n_bytes):
+            raise AssertionError("queries of another length")
+        found, stats = np.empty((2, n, self._k), np.int64), Stats()  # ids, then distances
+        places = address(packed), maybe_address(base), n, address(found)
+        _check(self._run(self._at, *places, byref(stats)))
+        return found[0], found[1].view(np.float64), stats
 
 
 class CompiledKernel:
@@ -149,10 +76,22 @@ class CompiledKernel:
         lib.bitscale_forecast.restype = c_int32
         lib.bitscale_sort.argtypes = [c_void_p, c_uint64, c_uint32, c_uint32, c_void_p, c_void_p, c_void_p, c_void_p]
         lib.bitscale_table.argtypes = [c_void_p, c_uint64, *[c_uint32] * 4, c_void_p, c_void_p, c_void_p]
+        lib.bitscale_centres.argtypes = [c_void_p, c_uint64, c_uint32, *[c_void_p] * 5]
+        lib.bitscale_radii.argtypes = [
+            c_void_p,
+            c_uint64,
+            c_uint32,
+            c_void_p,
+            c_void_p,
+            c_uint32,
+            c_void_p,
+            c_uint32,
+            c_void_p,
+        ]
         ends = [c_void_p, c_void_p, c_void_p]
         costs: list[Any] = [c_void_p, c_uint32, c_double, c_uint64]
         lib.bitscale_schedule.argtypes = [c_void_p, c_uint32, c_uint64, *costs, c_void_p, *ends]
-        lib.bitscale_search.argtypes = [c_void_p, c_void_p, c_uint32, c_void_p, c_uint64, c_uint32, c_uint32, *ends]
+        lib.bitscale_search.argtypes = [c_void_p, c_void_p, c_void_p, c_uint64, c_void_p, c_void_p]
         lib.bitscale_lookup.argtypes = [c_void_p, c_void_p, c_uint32, c_void_p, c_void_p, c_uint32, c_uint32, *ends]
         lib.bitscale_lookup_take.argtypes = [c_void_p, *ends]
         lib.bitscale_lookup_take.restype = None
@@ -172,13 +111,13 @@ class CompiledKernel:
         count = c_uint64()
         _check(
             self._lib.bitscale_sort(
-                _address(codes),
+                address(codes),
                 n,
                 n_bytes,
                 threads,
-                _address(ordinals),
-                _address(offsets),
-                _address(distinct),
+                address(ordinals),
+                address(offsets),
+                address(distinct),
                 byref(count),
             )
         )
@@ -195,15 +134,15 @@ class CompiledKernel:
         positions = np.empty(n, np.uint32) if first_bit else None
         _check(
             self._lib.bitscale_table(
-                _address(distinct),
+                address(distinct),
                 n,
                 n_bytes,
                 first_bit,
                 width,
                 threads,
-                _address(offsets),
-                _address(blocks),
-                _maybe(positions),
+                address(offsets),
+                address(blocks),
+                maybe_address(positions),
             )
         )
         return offsets, blocks, positions
@@ -220,15 +159,36 @@ class CompiledKernel:
         n_steps, final = c_uint64(), c_int32()
         _check(
             self._lib.bitscale_schedule(
-                byref(_tables(segment)), n_tables, segment.n_codes, _address(costs), bits, probe_codes, capacity,
-                _address(steps), _address(codes), byref(n_steps), byref(final),
+                byref(table_structs(segment)), n_tables, segment.n_codes, address(costs), bits, probe_codes, capacity,
+                address(steps), address(codes), byref(n_steps), byref(final),
             )
         )  # fmt: skip
         return steps[: n_steps.value].copy(), codes[: n_steps.value].copy(), final.value
 
     def forecast(self, costs: NDArray[np.int32], bits: int, share: float) -> int:
         """The integer distance below which `share` of random codes lie."""
-        return int(self._lib.bitscale_forecast(_address(costs), bits, share))
+        return int(self._lib.bitscale_forecast(address(costs), bits, share))
+
+    def centres(self, segment: Segment) -> Centres | None:
+        """Where the codes of a segment crowd, radii not yet known; None where they do not."""
+        n, n_bytes = segment.n_codes, segment.n_bytes
+        codes, homes = np.empty((MAX_CENTRES, n_bytes), np.uint8), np.empty(n, np.uint8)
+        begins, blocks = np.empty(MAX_CENTRES + 2, np.uint32), np.empty(n, np.uint32)
+        count = c_uint32()
+        places = (address(array) for array in (codes, homes, begins, blocks))
+        _check(self._lib.bitscale_centres(byref(table_structs(segment)), n, n_bytes, *places, byref(count)))
+        m = count.value
+        if not m:
+            return None
+        begins = begins[: m + 2].copy()
+        return Centres(codes[:m].copy(), homes, begins, blocks[: begins[-1]].copy(), np.zeros(m, np.int32))
+
+    def radii(self, segment: Segment, centres: Centres, costs: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
+        """How far the codes of each centre lie from it at most."""
+        radii = np.empty(len(centres.codes), np.int32)
+        places = address(centres.codes), address(centres.homes), len(radii), address(costs), bits, address(radii)
+        _check(self._lib.bitscale_radii(byref(table_structs(segment)), segment.n_codes, segment.n_bytes, *places))
+        return radii
 
     def view(
         self, segments: Sequence[Segment], alive: Sequence[U64 | None], allowed: Sequence[U64 | None] | None = None
@@ -244,22 +204,30 @@ class CompiledKernel:
         """Costs and units of `CostTerms`, ready for `search` and `lookup`."""
         return CostRows(costs, unit)
 
+    def prepare(
+        self, view: View, plans: Plans, costs: CostRows, bits: int, k: int, mode: str, threads: int
+    ) -> Prepared:
+        """A search with everything fixed but the queries."""
+        n_bytes = (costs.n_bits + 7) // 8
+        queries = QueriesStruct(
+            self._filter, None, costs.address, costs.unit, None, 0, costs.rows, n_bytes, costs.n_bits, bits
+        )
+        places = ctypes.addressof(view.rows), ctypes.addressof(plans.rows)
+        return Prepared(self._lib, CallStruct(*places, k, view.n, MODES[mode], threads, queries), (view, plans, costs))
+
     def search(
         self, view: View, plans: Plans, queries: Queries, k: int, mode: str, threads: int
     ) -> tuple[I64, Float, Stats]:
         """The k first items by (distance, id) for each query."""
-        found = np.empty((2, len(queries.packed), k), np.int64)  # ids, then distances: one allocation, one address
-        address, stats = _address(found), Stats()
-        how = MODES[mode], threads, address, address + found.nbytes // 2, byref(stats)
-        _check(self._lib.bitscale_search(view.rows, plans.rows, view.n, byref(self._queries(queries)), k, *how))
-        return found[0], found[1].view(np.float64), stats
+        costs, packed, base, bits = queries
+        return self.prepare(view, plans, costs, bits, k, mode, threads)(packed, base)
 
     def lookup(
         self, view: View, plans: Plans, queries: Queries, radius: NDArray[np.int32], mode: str, threads: int
     ) -> tuple[I64, I64, Float, Stats]:
         """All items within an integer radius of each query: (offsets, ids, distances)."""
         result, total, stats = c_void_p(), c_uint64(), Stats()
-        how = _address(radius), MODES[mode], threads, byref(result), byref(total), byref(stats)
+        how = address(radius), MODES[mode], threads, byref(result), byref(total), byref(stats)
         _check(self._lib.bitscale_lookup(view.rows, plans.rows, view.n, byref(self._queries(queries)), *how))
         try:
             offsets = np.empty(len(queries.packed) + 1, np.int64)
@@ -267,14 +235,14 @@ class CompiledKernel:
         except MemoryError:
             self._lib.bitscale_lookup_take(result, None, None, None)
             raise
-        self._lib.bitscale_lookup_take(result, _address(offsets), _address(ids), _address(distances))
+        self._lib.bitscale_lookup_take(result, address(offsets), address(ids), address(distances))
         return offsets, ids, distances, stats
 
-    def _queries(self, queries: Queries) -> _Queries:
+    def _queries(self, queries: Queries) -> QueriesStruct:
         costs, packed, base, bits = queries
         n, n_bytes = packed.shape
-        places = _address(packed), costs.address, costs.unit, None if base is None else _address(base)
-        return _Queries(self._filter, *places, n, costs.rows, n_bytes, costs.n_bits, bits)
+        places = address(packed), costs.address, costs.unit, None if base is None else address(base)
+        return QueriesStruct(self._filter, *places, n, costs.rows, n_bytes, costs.n_bits, bits)
 
 
 def _check(status: int) -> None:

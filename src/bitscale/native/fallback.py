@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.hamming import CostTerms, integer_distances
-from bitscale.native.layout import I64, LANES, STEP, U8, U32, U64, Plan, Queries, Segment, Stats, flags_of
+from bitscale.native.layout import I64, LANES, STEP, U8, U32, U64, Centres, Plan, Queries, Segment, Stats, flags_of
 
 Float = NDArray[np.float64]
 
@@ -25,12 +26,12 @@ class NumpyView:
     @cached_property
     def items(self) -> list[tuple[U8, I64]]:
         """Codes and ids, by segment."""
-        found = []
+        living = []
         for segment, alive, allowed in self._parts:
             codes, ids = segment.items()
             keep = flags_of(alive, len(ids)) & flags_of(allowed, len(ids))
-            found.append((codes[keep], ids[keep]))
-        return found
+            living.append((codes[keep], ids[keep]))
+        return living
 
 
 class NumpyKernel:
@@ -72,8 +73,15 @@ class NumpyKernel:
         return np.empty(0, STEP), np.empty(0, np.float32), 0
 
     def forecast(self, costs: NDArray[np.int32], bits: int, share: float) -> int:
-        """No planning here either."""
+        """0: nothing is planned here."""
         return 0
+
+    def centres(self, segment: Segment) -> None:
+        """None: this kernel does not look for centres."""
+
+    def radii(self, segment: Segment, centres: Centres, costs: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
+        """An empty array, as there are no centres."""
+        return np.empty(0, np.int32)
 
     def view(
         self, segments: Sequence[Segment], alive: Sequence[U64 | None], allowed: Sequence[U64 | None] | None = None
@@ -88,15 +96,21 @@ class NumpyKernel:
         """Costs and units of `CostTerms`, ready for `search` and `lookup`."""
         return costs, unit
 
+    def prepare(
+        self, view: NumpyView, plans: None, costs: Any, bits: int, k: int, mode: str, threads: int
+    ) -> Callable[[U8], tuple[I64, Float, Stats]]:
+        """A search with everything fixed but the queries."""
+        return lambda packed: self.search(view, plans, Queries(costs, packed, None, bits), k, mode, threads)
+
     def search(
         self, view: NumpyView, plans: None, queries: Queries, k: int, mode: str, threads: int
     ) -> tuple[I64, Float, Stats]:
         """The k first items by (distance, id) for each query."""
         n = len(queries.packed)
         ids, distances = np.full((n, k), -1, np.int64), np.full((n, k), np.inf)
-        for i, (values, found) in enumerate(_ranked(view, queries, k)):
-            ids[i, : len(found)] = found
-            distances[i, : len(found)] = values
+        for i, (values, nearest) in enumerate(_ranked(view, queries, k)):
+            ids[i, : len(nearest)] = nearest
+            distances[i, : len(nearest)] = values
         return ids, distances, Stats()
 
     def lookup(
@@ -104,9 +118,9 @@ class NumpyKernel:
     ) -> tuple[I64, I64, Float, Stats]:
         """All items within an integer radius of each query: (offsets, ids, distances)."""
         rows = list(_ranked(view, queries, None, radius))
-        offsets = np.cumsum([0, *(len(found) for _, found in rows)]).astype(np.int64)
+        offsets = np.cumsum([0, *(len(near) for _, near in rows)]).astype(np.int64)
         values = np.concatenate([np.empty(0), *(values for values, _ in rows)])
-        ids = np.concatenate([np.empty(0, np.int64), *(found for _, found in rows)])
+        ids = np.concatenate([np.empty(0, np.int64), *(near for _, near in rows)])
         return offsets, ids, values, Stats()
 
 

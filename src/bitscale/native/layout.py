@@ -113,6 +113,16 @@ class Segment:
         return [part for part in parts if part is not None]
 
 
+class Centres(NamedTuple):
+    """Where codes crowd: see `src/centres.hpp`. The radii hold for one row of costs."""
+
+    codes: U8  # (n, n_bytes)
+    homes: U8  # (n_codes,) the centre of each row of table 0; 255: none
+    begins: U32  # (n + 2,) into blocks
+    blocks: U32  # each centre's blocks, then those with codes of none
+    radius: NDArray[np.int32]  # (n,)
+
+
 class Plan(NamedTuple):
     """What the planner tells a kernel about one segment: see `Plan` in `src/search.hpp`. Times in nanoseconds."""
 
@@ -126,6 +136,7 @@ class Plan(NamedTuple):
     draw_ns: float = 0.0
     block_ns: float = 10.0
     block_batch_ns: float = 10.0
+    centres: Centres | None = None
 
 
 class Queries(NamedTuple):

@@ -29,11 +29,20 @@ struct Queries {
   }
 };
 
+// A search with everything fixed but the queries' codes: made once, used often.
+struct Call {
+  const Segment* segments;
+  const Plan* plans;
+  uint64_t k;
+  uint32_t n_segments, strategy, threads;
+  Queries queries;  // without codes
+};
+
 template <class Sink, class MakeSink>
-std::vector<Search<Sink>> prepare(const Queries& queries, uint64_t from, uint64_t to, const MakeSink& make_sink) {
-  std::vector<Search<Sink>> searches;
+Vec<Search<Sink>> prepare(const Queries& queries, uint64_t from, uint64_t to, const MakeSink& make_sink) {
+  Vec<Search<Sink>> searches;
   searches.reserve(to - from);
-  std::vector<int32_t> table;
+  Vec<int32_t> table;
   for (uint64_t i = from; i < to; i++) {
     if (table.empty() || queries.cost_rows > 1) table = nibble_costs(queries.costs_of(i), queries.n_bits, queries.planes());
     Query query(queries.filter, queries.codes + i * queries.n_bytes, table, queries.planes());
@@ -43,7 +52,7 @@ std::vector<Search<Sink>> prepare(const Queries& queries, uint64_t from, uint64_
 }
 
 template <class Sink>
-void add_stats(const std::vector<Search<Sink>>& searches, Stats* total) {
+void add_stats(const Vec<Search<Sink>>& searches, Stats* total) {
   for (const auto& search : searches) {
     total->steps += search.stats.steps, total->codes += search.stats.codes, total->blocks += search.stats.blocks;
     total->flat_queries += search.stats.flat_queries;
@@ -62,18 +71,26 @@ struct Found {  // of a lookup, until Python has copied it
 
 using namespace bitscale;
 
-// The k first items by (distance, id) for each query; rows shorter than k are padded with -1 and infinity.
-BITSCALE_API int bitscale_search(const Segment* segments, const Plan* plans, uint32_t n_segments, const Queries* queries,
-                                 uint64_t k, uint32_t strategy, uint32_t threads, int64_t* ids, double* distances,
+// The k first items by (distance, id) for each of n queries; rows shorter than k are padded with -1 and infinity.
+// `base` may be null: 0.
+BITSCALE_API int bitscale_search(const Call* call, const uint8_t* codes, const double* base, uint64_t n, int64_t* ids,
                                  Stats* stats) try {
-  if (!queries->valid(segments, plans, n_segments) || !k || !threads || strategy > kProbe) return kBadArgument;
+  Queries all = call->queries;
+  all.codes = codes, all.base = base, all.n = n;
+  const Queries* queries = &all;
+  const Segment* segments = call->segments;
+  const Plan* plans = call->plans;
+  const uint64_t k = call->k;
+  const uint32_t n_segments = call->n_segments, threads = call->threads;
+  double* distances = reinterpret_cast<double*>(ids + n * k);
+  if (!queries->valid(segments, plans, n_segments) || !k || !threads || call->strategy > kProbe) return kBadArgument;
   const uint64_t chunk = std::max<uint64_t>(16, std::min<uint64_t>(4096, (uint64_t{4} << 20) / k));  // bounds memory
   for (uint64_t from = 0; from < queries->n; from += chunk) {
     const uint64_t to = std::min(queries->n, from + chunk);
     auto searches = prepare<Top>(*queries, from, to, [&](uint64_t) { return Top(k); });
-    search_all<Top>(segments, plans, n_segments, queries->bits, &searches, static_cast<Strategy>(strategy), threads);
+    search_all<Top>(segments, plans, n_segments, queries->bits, &searches, static_cast<Strategy>(call->strategy), threads);
     for (uint64_t i = from; i < to; i++) {
-      const std::vector<Hit>& hits = searches[i - from].sink.sorted();
+      const Vec<Hit>& hits = searches[i - from].sink.sorted();
       for (uint64_t j = 0; j < k; j++) {
         const bool found = j < hits.size();
         ids[i * k + j] = found ? hits[j].id : -1;

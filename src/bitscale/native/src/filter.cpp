@@ -46,7 +46,7 @@ uint64_t find_batch_portable(const uint8_t* blocks, uint64_t n, uint32_t n_bytes
   return n;
 }
 
-const Filter kPortable{"portable", find_portable, find_batch_portable};
+const Filter kPortable{"portable", find_portable, find_batch_portable, find_long_portable, nullptr};
 
 #if defined(__x86_64__)
 constexpr uint64_t kAhead = 16;  // blocks to prefetch ahead: the hardware stops at page borders
@@ -142,7 +142,7 @@ __attribute__((target("avx2"))) uint64_t find_batch_avx2(const uint8_t* blocks, 
   }
 }
 
-const Filter kAvx2{"avx2", find_avx2, find_batch_avx2};
+const Filter kAvx2{"avx2", find_avx2, find_batch_avx2, find_long_avx2, nullptr};
 
 // ---------------------------------------------------------------- AVX-512: two planes a register
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx2"), always_inline)) inline
@@ -254,17 +254,20 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx2"))) uint64_t find_batch_av
   }
 }
 
-const Filter kAvx512{"avx512", find_avx512, find_batch_avx512};
+const Filter kAvx512{"avx512", find_avx512, find_batch_avx512, find_long_avx512, nullptr};
+const Filter kCounting{"avx512", find_avx512, find_batch_avx512, find_long_avx512, find_counted_avx512};
 #endif
 
 }  // namespace
 
 const Filter* find_filter(const char* name) {
 #if defined(__x86_64__)
+  const bool bmi2 = __builtin_cpu_supports("bmi2");
   if (!name || !std::strcmp(name, "avx512"))
-    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) return &kAvx512;
+    if (bmi2 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+      return __builtin_cpu_supports("avx512bitalg") ? &kCounting : &kAvx512;
   if (!name || !std::strcmp(name, "avx2"))
-    if (__builtin_cpu_supports("avx2")) return &kAvx2;
+    if (bmi2 && __builtin_cpu_supports("avx2")) return &kAvx2;
 #endif
   return !name || !std::strcmp(name, "portable") ? &kPortable : nullptr;
 }

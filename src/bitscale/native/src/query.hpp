@@ -1,17 +1,18 @@
 // One query: what each nibble of a code costs against it, exactly, and floored to bytes for the filter.
 #pragma once
-#include <vector>
+#include <algorithm>
 
 #include "filter.hpp"
+#include "pool.hpp"
 
 namespace bitscale {
 
 // Cost of each XOR nibble, (2 * planes) x 16 entries: low nibble, then high nibble of each plane.
-std::vector<int32_t> nibble_costs(const int32_t* costs, uint32_t n_bits, uint32_t planes);
+Vec<int32_t> nibble_costs(const int32_t* costs, uint32_t n_bits, uint32_t planes);
 
 class Query {
  public:
-  Query(const Filter* filter, const uint8_t* code, const std::vector<int32_t>& xor_costs, uint32_t planes);
+  Query(const Filter* filter, const uint8_t* code, const Vec<int32_t>& xor_costs, uint32_t planes);
 
   const Filter& filter() const { return *filter_; }
   const uint8_t* code() const { return code_; }
@@ -25,6 +26,14 @@ class Query {
       const uint8_t byte = block[j * kLanes + lane];
       sum += cost[byte & 15] + cost[16 + (byte >> 4)];
     }
+    return sum;
+  }
+
+  // The same of a code on its own.
+  int32_t distance_to(const uint8_t* code) const {
+    int32_t sum = 0;
+    const int32_t* cost = costs_.data();
+    for (uint32_t j = 0; j < planes_; j++, cost += 32) sum += cost[code[j] & 15] + cost[16 + (code[j] >> 4)];
     return sum;
   }
 
@@ -45,23 +54,37 @@ class Query {
     if (reach == aimed_) return;
     aimed_ = reach;
     if (scaled_for_ < 0 || reach < 0.92 * scaled_for_) rescale(reach);
-    const double limit = scale_ * reach * (1 + 1e-6);
-    threshold_ = limit >= 254 ? 254 : static_cast<uint8_t>(limit);
+    const double limit = scale_ * reach * (1 + 1e-6), most = is_long() ? kMaxThreshold : 254;
+    threshold_ = static_cast<uint16_t>(std::min(limit, most));
   }
   const uint8_t* tables() const { return tables_.data(); }
-  uint8_t threshold() const { return threshold_; }
+  uint8_t threshold() const { return static_cast<uint8_t>(threshold_); }
+  bool is_long() const { return planes_ > kShort; }
+  bool counted() const { return !count_costs_.empty(); }
+
+  // First of the `n` blocks in which a code may lie within what was aimed at, its lanes in *mask; n when there is none.
+  uint64_t find(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, uint32_t* mask) const {
+    if (is_long())
+      return (counted() ? filter_->find_counted : filter_->find_long)(
+          blocks, n, n_bytes, planes_, {tables_.data(), factors_.data(), threshold_}, mask);
+    return filter_->find(blocks, n, n_bytes, planes_, tables_.data(), threshold(), mask);
+  }
 
  private:
+  void count_costs(const Vec<int32_t>& xor_costs);
   void rescale(int32_t reach);
+  void rescale_group(uint32_t group, uint32_t planes);
   const Filter* filter_;
   const uint8_t* code_;
   uint32_t planes_;
-  std::vector<int32_t> costs_;   // as nibble_costs, permuted so that a code's own nibble is the index
-  std::vector<uint8_t> tables_;  // see filter.hpp
+  Vec<int32_t> costs_;   // as nibble_costs, permuted so that a code's own nibble is the index
+  Vec<int32_t> count_costs_;  // of 0 to 8 bits of a plane, the lightest ones, 16 entries each; empty: not counted
+  Vec<uint8_t> tables_;  // see filter.hpp
+  Vec<uint8_t> factors_;  // of a long code's groups
   int32_t aimed_ = -1;
   int32_t scaled_for_ = -1;
   double scale_ = 0;
-  uint8_t threshold_ = 0;
+  uint16_t threshold_ = 0;
 };
 
 }  // namespace bitscale

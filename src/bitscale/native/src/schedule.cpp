@@ -7,8 +7,8 @@ namespace bitscale {
 
 constexpr size_t kLongRun = 1024;
 
-std::vector<Key> keys_in_use(const Table* tables, uint32_t n_tables, uint32_t bits) {
-  std::vector<Key> keys;
+Vec<Key> keys_in_use(const Table* tables, uint32_t n_tables, uint32_t bits) {
+  Vec<Key> keys;
   for (uint32_t t = 0; t < n_tables; t++)
     if (tables[t].first_bit < bits)
       keys.push_back({t, tables[t].first_bit, std::min(tables[t].width, bits - tables[t].first_bit)});
@@ -58,7 +58,7 @@ void Patterns::next() {
   }
 }
 
-Schedule::Schedule(const std::vector<Key>& keys, const int32_t* costs, const std::vector<float>& work) {
+Schedule::Schedule(const Vec<Key>& keys, const int32_t* costs, const Vec<float>& work) {
   for (size_t i = 0; i < keys.size(); i++) {
     streams_.push_back({keys[i], Patterns(keys[i], costs), work[i], {}, 0, 0, 1});
     refill(&streams_.back());
@@ -80,7 +80,7 @@ void Schedule::refill(Stream* s) {
   s->length = std::min(s->length * 2, kLongRun);
 }
 
-bool Schedule::extend(std::vector<Step>* steps, size_t count) {
+bool Schedule::extend(Vec<Step>* steps, size_t count) {
   const size_t goal = steps->size() + count;
   while (steps->size() < goal) {
     Stream* best = nullptr;
@@ -136,15 +136,15 @@ using namespace bitscale;
 BITSCALE_API int bitscale_schedule(const Table* tables, uint32_t n_tables, uint64_t n_codes, const int32_t* costs,
                                    uint32_t bits, double probe_codes, uint64_t capacity, Step* out,
                                    float* codes, uint64_t* n_steps, int32_t* final_bound) try {
-  const std::vector<Key> keys = keys_in_use(tables, n_tables, bits);
+  const Vec<Key> keys = keys_in_use(tables, n_tables, bits);
   if (keys.empty() || n_tables > kMaxTables) return kBadArgument;
-  std::vector<float> met(kMaxTables, 0), work;
+  Vec<float> met(kMaxTables, 0), work;
   for (const Key& key : keys) {
     met[key.table] = static_cast<float>(static_cast<double>(n_codes) / static_cast<double>(1u << key.used));
     work.push_back(met[key.table] + static_cast<float>(probe_codes));
   }
   Schedule schedule(keys, costs, work);
-  std::vector<Step> steps;
+  Vec<Step> steps;
   while (steps.size() < capacity && schedule.extend(&steps, std::min<size_t>(1024, capacity - steps.size()))) {
   }
   *n_steps = std::min<uint64_t>(steps.size(), capacity);

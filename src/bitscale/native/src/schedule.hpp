@@ -5,9 +5,9 @@
 // distance of the k-th hit. The order depends on the costs alone, so one schedule serves all queries that
 // share them; a query with costs of its own draws its steps as it goes.
 #pragma once
-#include <vector>
 
 #include "layout.hpp"
+#include "pool.hpp"
 
 namespace bitscale {
 
@@ -23,7 +23,7 @@ struct Key {
   uint32_t used;       // leading key bits that count under the current `bits`
 };
 
-std::vector<Key> keys_in_use(const Table* tables, uint32_t n_tables, uint32_t bits);
+Vec<Key> keys_in_use(const Table* tables, uint32_t n_tables, uint32_t bits);
 
 // Subsets of a key's bits in ascending order of summed cost.
 class Patterns {
@@ -43,8 +43,8 @@ class Patterns {
   struct Bit { int32_t cost; uint32_t mask; };
   void sink(const Node& node);  // put in place of the cheapest
   void push(const Node& node);
-  std::vector<Bit> bits_;
-  std::vector<Node> heap_;  // binary, cheapest first
+  Vec<Bit> bits_;
+  Vec<Node> heap_;  // binary, cheapest first
   int32_t cost_ = 0;
   uint32_t pattern_ = 0;
   bool done_ = false;
@@ -54,10 +54,10 @@ class Patterns {
 class Schedule {
  public:
   // work[t]: the cost of one probe of table t, in any unit
-  Schedule(const std::vector<Key>& keys, const int32_t* costs, const std::vector<float>& work);
+  Schedule(const Vec<Key>& keys, const int32_t* costs, const Vec<float>& work);
   // Append about `count` steps, whole runs; false when every pattern of some table has been given,
   // and with it every code.
-  bool extend(std::vector<Step>* steps, size_t count);
+  bool extend(Vec<Step>* steps, size_t count);
   int32_t bound() const { return bound_; }  // after the steps given so far
 
  private:
@@ -65,13 +65,13 @@ class Schedule {
     Key key;
     Patterns patterns;
     float work;
-    std::vector<Step> run;  // the next patterns to give, together, each with its own cost as bound
+    Vec<Step> run;  // the next patterns to give, together, each with its own cost as bound
     int32_t lower = 0;      // cost of the first of them
     int32_t after = 0;      // cost of the first one past them
     size_t length = 1;
   };
   void refill(Stream* stream);
-  std::vector<Stream> streams_;
+  Vec<Stream> streams_;
   int32_t bound_ = 0;
 };
 

@@ -13,6 +13,10 @@ constexpr uint64_t kTileBytes = 256 << 10;       // codes that stay in cache whi
 constexpr double kWorthAThread = 200e3;          // ns of work below which starting a thread costs more
 // Shares of the flat scan's time that probing may take, and of the way it must then have come: see Search::probe.
 constexpr double kTrial = 0.05, kPatience = 1.5, kBlind = 0.25, kFarEnough = 0.6;
+constexpr double kLongTrial = 0.01;  // in long codes neighbours are found at once, or hardly ever
+constexpr uint32_t kGlance = 8;     // planes of a long code that are read before most codes are ruled out
+constexpr size_t kRunsAhead = 8;    // runs of blocks to look ahead
+constexpr double kFewBlocks = 0.5;  // share of all blocks up to which looking at some beats the flat scan
 
 uint64_t now_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -29,10 +33,10 @@ uint32_t key_bits(const uint8_t* code, uint32_t n_bytes, uint32_t first, uint32_
 // A schedule already made, or one that grows as it is read.
 class Steps {
  public:
-  Steps(const Plan& plan, const Segment& segment, const std::vector<Key>& keys, const int32_t* costs)
+  Steps(const Plan& plan, const Segment& segment, const Vec<Key>& keys, const int32_t* costs)
       : steps_(plan.steps), size_(plan.n_steps), final_bound_(plan.final_bound) {
     if (steps_) return;
-    std::vector<float> work;
+    Vec<float> work;
     for (const Key& key : keys)
       work.push_back(static_cast<float>(plan.probe_ns + plan.code_ns * static_cast<double>(segment.n_codes) / (1u << key.used)));
     lazy_.emplace_back(keys, costs, work);
@@ -55,9 +59,30 @@ class Steps {
   const Step* steps_;
   uint64_t size_;
   int32_t final_bound_;
-  std::vector<Schedule> lazy_;
-  std::vector<Step> own_;
+  Vec<Schedule> lazy_;
+  Vec<Step> own_;
   bool ended_ = false;
+};
+
+constexpr uint64_t kFar = 16, kNear = 4;  // steps ahead to ask for a bucket's borders, and for its codes
+constexpr uint64_t kAsked = 8;            // blocks of a bucket to ask for; the scan itself looks ahead in longer ones
+
+// Where a step leads: the rows [*begin, *end) of a table.
+struct Place {
+  const Table* table;
+  const uint32_t *begin, *end;
+
+  __attribute__((always_inline)) inline void announce() const {
+    __builtin_prefetch(begin);
+    __builtin_prefetch(end);
+  }
+  // Ask for the first `bytes` of each of its blocks.
+  __attribute__((always_inline)) inline void prefetch(const Segment& segment, uint32_t bytes) const {
+    if (*begin >= *end) return;
+    const uint64_t first = *begin / kLanes, stop = std::min<uint64_t>((*end - 1) / kLanes + 1, first + kAsked);
+    for (uint64_t b = first; b < stop; b++)
+      for (uint32_t c = 0; c < bytes; c += 64) __builtin_prefetch(table->blocks + b * segment.block_bytes() + c);
+  }
 };
 
 // Modelled time of the steps from `from` on until the bound exceeds `reach`; infinite when they do not suffice.
@@ -79,37 +104,38 @@ double time_left(const Plan& plan, uint64_t from, int32_t reach) {
 // then goes on. Steps drawn as they come do not tell how many are left; they go on only if the bound is close already.
 template <class Sink>
 bool Search<Sink>::probe(const Segment& segment, const Plan& plan, uint32_t bits, bool may_give_up, double flat_ns) {
-  const std::vector<Key> keys = keys_in_use(segment.tables, plan.n_tables, bits);
+  const Vec<Key> keys = keys_in_use(segment.tables, plan.n_tables, bits);
   uint32_t key[kMaxTables], shift[kMaxTables];
   for (const Key& k : keys) {
     key[k.table] = key_bits(query.code(), segment.n_bytes, k.first_bit, k.used);
     shift[k.table] = segment.tables[k.table].width - k.used;
   }
+  const uint32_t glance = (query.is_long() ? kGlance : query.planes()) * kLanes;  // bytes of a block surely read
   const bool exact = keys.size() == 1 && keys[0].used == bits;  // a bucket is one distance
   const double expected = sink.bounded() ? std::min(plan.expected_ns, time_left(plan, 0, sink.reach())) : plan.expected_ns;
   bool promising = plan.steps && expected <= flat_ns;
-  double spent = 0, budget = flat_ns * (!plan.steps ? kBlind : promising ? kPatience : kTrial);
+  double spent = 0, budget = flat_ns * (!plan.steps ? kBlind : promising ? kPatience : query.is_long() ? kLongTrial : kTrial);
   Steps steps(plan, segment, keys, costs);
+  const auto place = [&](uint64_t i) {
+    const uint32_t t = steps[i].probe >> kMaxWidth;
+    const uint64_t bucket = key[t] ^ (steps[i].probe & ((1u << kMaxWidth) - 1));
+    const uint32_t* offsets = segment.tables[t].offsets;
+    return Place{&segment.tables[t], offsets + (bucket << shift[t]), offsets + ((bucket + 1) << shift[t])};
+  };
+  for (uint64_t i = 0; i < std::min(kFar, steps.size()); i++) place(i).announce();
+  for (uint64_t i = 0; i < std::min(kNear, steps.size()) && !exact; i++) place(i).prefetch(segment, glance);
   for (uint64_t i = 0; steps.has(i); i++) {
     const Step step = steps[i];
     if (step.bound > sink.reach()) return true;
-    if (i + 8 < steps.size()) {
-      const uint32_t ahead = steps[i + 8].probe, t = ahead >> kMaxWidth, pattern = ahead & ((1u << kMaxWidth) - 1);
-      __builtin_prefetch(&segment.tables[t].offsets[uint64_t{key[t] ^ pattern} << shift[t]]);
-      const uint32_t soon = steps[i + 4].probe, s = soon >> kMaxWidth, near = soon & ((1u << kMaxWidth) - 1);
-      const uint32_t row = segment.tables[s].offsets[uint64_t{key[s] ^ near} << shift[s]];
-      const uint8_t* block = segment.tables[s].blocks + row / kLanes * segment.block_bytes();
-      for (uint32_t c = 0; c < query.planes() * kLanes; c += 64) __builtin_prefetch(block + c);
-    }
-    const uint32_t t = step.probe >> kMaxWidth;
-    const Table& table = segment.tables[t];
-    const uint64_t bucket = key[t] ^ (step.probe & ((1u << kMaxWidth) - 1));
-    const uint32_t begin = table.offsets[bucket << shift[t]], end = table.offsets[(bucket + 1) << shift[t]];
+    if (i + kFar < steps.size()) place(i + kFar).announce();
+    if (i + kNear < steps.size() && !exact) place(i + kNear).prefetch(segment, glance);
+    const Place at = place(i);
+    const uint32_t begin = *at.begin, end = *at.end;
     stats.steps++;
     stats.codes += end - begin;
     if (begin < end) {
       if (exact) take_bucket(segment, begin, end, step.bound);
-      else scan(segment, table, begin, end, true);
+      else scan(segment, *at.table, begin, end, true);
     }
     if (exact) settled = steps.has(i + 1) ? steps[i + 1].bound : steps.final_bound();
     spent += plan.probe_ns + plan.code_ns * (end - begin) + (plan.steps ? 0 : plan.draw_ns);
@@ -125,18 +151,83 @@ bool Search<Sink>::probe(const Segment& segment, const Plan& plan, uint32_t bits
 
 namespace {
 
+// Blocks, one bit each.
+class Blocks {
+ public:
+  explicit Blocks(uint64_t n) : words_((n + 63) / 64) {}
+  void set(const uint32_t* begin, const uint32_t* end, bool value) {
+    for (; begin < end; begin++) {
+      const uint64_t bit = uint64_t{1} << (*begin & 63);
+      words_[*begin >> 6] = value ? words_[*begin >> 6] | bit : words_[*begin >> 6] & ~bit;
+    }
+  }
+  uint64_t count() const {
+    uint64_t sum = 0;
+    for (uint64_t word : words_) sum += static_cast<uint64_t>(__builtin_popcountll(word));
+    return sum;
+  }
+  struct Run { uint64_t begin, end; };
+  Vec<Run> runs() const {
+    Vec<Run> runs;
+    for (uint64_t w = 0; w < words_.size(); w++)
+      for (uint64_t word = words_[w]; word; word &= word - 1) {
+        const uint64_t block = w * 64 + static_cast<uint64_t>(__builtin_ctzll(word));
+        if (runs.empty() || runs.back().end != block) runs.push_back({block, block});
+        runs.back().end++;
+      }
+    return runs;
+  }
+
+ private:
+  Vec<uint64_t> words_;
+};
+
+}  // namespace
+
+template <class Sink>
+bool Search<Sink>::visit(const Segment& segment, const Centres& centres) {
+  const Table& table = segment.tables[0];
+  Vec<int32_t> away(centres.n);
+  for (uint32_t c = 0; c < centres.n; c++)
+    away[c] = query.distance_to(centres.codes + uint64_t{c} * segment.n_bytes) - centres.radius[c];
+  const uint32_t nearest = static_cast<uint32_t>(std::min_element(away.begin(), away.end()) - away.begin());
+  const auto look = [&](const Blocks& blocks) {  // the heavy planes of what comes next are asked for ahead
+    const Vec<Blocks::Run> runs = blocks.runs();
+    for (size_t i = 0; i < runs.size(); i++) {
+      if (i + kRunsAhead < runs.size())
+        for (uint32_t c = 0; c < kGlance * kLanes; c += 64)
+          __builtin_prefetch(table.blocks + runs[i + kRunsAhead].begin * segment.block_bytes() + c);
+      stats.blocks += runs[i].end - runs[i].begin;
+      scan(segment, table, runs[i].begin * kLanes, std::min(runs[i].end * kLanes, segment.n_codes), true);
+    }
+  };
+  const auto list = [&](uint32_t c) { return centres.blocks + centres.begins[c]; };
+  Blocks wanted(segment.n_blocks());
+  wanted.set(list(nearest), list(nearest + 1), true);
+  look(wanted);
+  wanted.set(list(centres.n), list(centres.n + 1), true);
+  for (uint32_t c = 0; c < centres.n; c++)
+    if (away[c] <= sink.reach()) wanted.set(list(c), list(c + 1), true);
+  wanted.set(list(nearest), list(nearest + 1), false);  // seen already
+  if (static_cast<double>(wanted.count()) > kFewBlocks * static_cast<double>(segment.n_blocks())) return false;
+  look(wanted);
+  return true;
+}
+
+namespace {
+
 // Filter the blocks [begin, end) for several queries, kBatch at a time, tile by tile.
 template <class Sink>
 void scan_batch(const Segment& segment, Search<Sink>* const* searches, uint64_t n, uint64_t begin, uint64_t end) {
   const Table& table = segment.tables[0];
-  const uint64_t stride = segment.block_bytes(), tile = n > kBatch ? std::max<uint64_t>(1, kTileBytes / stride) : end - begin;
+  const uint64_t stride = segment.block_bytes(), tile = n > (searches[0]->query.is_long() ? 1 : kBatch) ? std::max<uint64_t>(1, kTileBytes / stride) : end - begin;
   for (uint64_t q = 0; q < n; q++)
     if (!searches[q]->sink.bounded())
       searches[q]->seed(segment, table, begin * kLanes, std::min(end * kLanes, segment.n_codes), true);
   for (uint64_t at = begin; at < end; at += tile) {
     const uint64_t stop = std::min(end, at + tile);
     uint64_t q = 0;
-    for (; q + kBatch <= n; q += kBatch) {
+    for (; q + kBatch <= n && !searches[q]->query.is_long(); q += kBatch) {
       for (uint64_t b = at; b < stop; b++) {
         const uint8_t* tables[kBatch];
         uint8_t thresholds[kBatch];
@@ -159,7 +250,7 @@ void scan_batch(const Segment& segment, Search<Sink>* const* searches, uint64_t 
 }
 
 template <class Sink>
-void flat_all(const Segment& segment, std::vector<Search<Sink>*>* searches, uint32_t threads, double block_ns) {
+void flat_all(const Segment& segment, Vec<Search<Sink>*>* searches, uint32_t threads, double block_ns) {
   const uint64_t n = searches->size(), blocks = segment.n_blocks();
   if (block_ns * static_cast<double>(blocks * n) < kWorthAThread) threads = 1;
   if (threads <= 1 || n >= uint64_t{threads} * kBatch) {  // queries to spare: each thread takes some
@@ -170,9 +261,9 @@ void flat_all(const Segment& segment, std::vector<Search<Sink>*>* searches, uint
     return;
   }
   // Few queries: each thread takes a range of blocks with sinks of its own, none worse than what is known already.
-  std::vector<std::vector<Search<Sink>>> parts(threads);
+  Vec<Vec<Search<Sink>>> parts(threads);
   in_parallel(threads, [&](uint32_t t) {
-    std::vector<Search<Sink>*> own;
+    Vec<Search<Sink>*> own;
     parts[t].reserve(n);
     for (Search<Sink>* search : *searches) {
       parts[t].push_back(search->part());
@@ -189,7 +280,7 @@ void flat_all(const Segment& segment, std::vector<Search<Sink>*>* searches, uint
 
 template <class Sink>
 void search_all(const Segment* segments, const Plan* plans, uint32_t n_segments, uint32_t bits,
-                std::vector<Search<Sink>>* searches, Strategy strategy, uint32_t threads) {
+                Vec<Search<Sink>>* searches, Strategy strategy, uint32_t threads) {
   const uint64_t n = searches->size();
   for (uint32_t s = 0; s < n_segments; s++) {
     const Segment& segment = segments[s];
@@ -208,11 +299,13 @@ void search_all(const Segment* segments, const Plan* plans, uint32_t n_segments,
         search.needs_flat = search.sink.reach() >= 0;
         if (!probing || !search.needs_flat) continue;
         const uint64_t start = now_ns();
-        search.needs_flat = !search.probe(segment, plan, bits, strategy == kAuto, flat_ns);
+        search.needs_flat = plan.centres && strategy == kAuto
+                                ? !search.visit(segment, *plan.centres)
+                                : !search.probe(segment, plan, bits, strategy == kAuto, flat_ns);
         search.stats.probe_ns += now_ns() - start;
       }
     });
-    std::vector<Search<Sink>*> flat;
+    Vec<Search<Sink>*> flat;
     for (Search<Sink>& search : *searches)
       if (search.needs_flat) flat.push_back(&search);
     if (flat.empty()) continue;
@@ -225,7 +318,7 @@ void search_all(const Segment* segments, const Plan* plans, uint32_t n_segments,
   }
 }
 
-template void search_all<Top>(const Segment*, const Plan*, uint32_t, uint32_t, std::vector<TopSearch>*, Strategy, uint32_t);
-template void search_all<Ball>(const Segment*, const Plan*, uint32_t, uint32_t, std::vector<BallSearch>*, Strategy, uint32_t);
+template void search_all<Top>(const Segment*, const Plan*, uint32_t, uint32_t, Vec<TopSearch>*, Strategy, uint32_t);
+template void search_all<Ball>(const Segment*, const Plan*, uint32_t, uint32_t, Vec<BallSearch>*, Strategy, uint32_t);
 
 }  // namespace bitscale

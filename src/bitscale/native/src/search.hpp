@@ -1,7 +1,7 @@
 // Searching one segment for one query: probe buckets in schedule order, or filter every code.
 #pragma once
-#include <vector>
 
+#include "centres.hpp"
 #include "query.hpp"
 #include "schedule.hpp"
 #include "sink.hpp"
@@ -23,6 +23,7 @@ struct Plan {
   double probe_ns, code_ns;          // a probe costs probe_ns plus code_ns for each code in its bucket
   double draw_ns;                    // and this much more when its step is drawn for one query
   double block_ns, block_batch_ns;   // filtering a block: for one query, for each of a batch
+  const Centres* centres;            // null: none, or no radii for these costs
 };
 
 struct Stats {
@@ -96,7 +97,7 @@ struct Search {
   // stands at once, and long lists of equal codes far away are never walked.
   uint64_t seed(const Segment& segment, const Table& table, uint64_t begin, uint64_t end, bool mark) {
     end = std::min<uint64_t>(end, begin + std::max<uint64_t>(kLanes, kSeed * sink.wanted()));
-    std::vector<Hit> rows;
+    Vec<Hit> rows;
     rows.reserve(end - begin);
     for (uint64_t at = begin; at < end;) {
       int32_t distances[kLanes];
@@ -118,19 +119,20 @@ struct Search {
   // Filter the rows [begin, end) of a table. `mark`: remember rows, other tables may show them again.
   void scan(const Segment& segment, const Table& table, uint64_t begin, uint64_t end, bool mark) {
     if (!sink.bounded()) begin = seed(segment, table, begin, end, mark);
-    const Filter& by = query.filter();
     const uint64_t last = (end + kLanes - 1) / kLanes;
     for (uint64_t b = begin / kLanes; b < last; b++) {
       uint32_t mask = 0;
       query.aim(sink.reach());
-      b += by.find(table.blocks + b * segment.block_bytes(), last - b, segment.n_bytes, query.planes(),
-                   query.tables(), query.threshold(), &mask);
+      b += query.find(table.blocks + b * segment.block_bytes(), last - b, segment.n_bytes, &mask);
       if (b == last) return;
       if (b * kLanes < begin) mask &= ~0u << (begin - b * kLanes);
       if ((b + 1) * kLanes > end) mask &= ~0u >> ((b + 1) * kLanes - end);
       survivors(segment, table, b, mask, mark);
     }
   }
+
+  // Look at the nearest centre's codes, then at those of all centres still in reach. True when done.
+  bool visit(const Segment& segment, const Centres& centres);
 
   // True when done; false when the flat scan has to finish the job.
   bool probe(const Segment& segment, const Plan& plan, uint32_t bits, bool may_give_up, double flat_ns);
@@ -142,6 +144,6 @@ using BallSearch = Search<Ball>;
 // Search all segments for all queries.
 template <class Sink>
 void search_all(const Segment* segments, const Plan* plans, uint32_t n_segments, uint32_t bits,
-                std::vector<Search<Sink>>* searches, Strategy strategy, uint32_t threads);
+                Vec<Search<Sink>>* searches, Strategy strategy, uint32_t threads);
 
 }  // namespace bitscale

@@ -1,9 +1,9 @@
 // Where hits go. A sink knows the largest distance still of interest and takes (distance, id) pairs.
 #pragma once
 #include <algorithm>
-#include <vector>
 
 #include "layout.hpp"
+#include "pool.hpp"
 
 namespace bitscale {
 
@@ -38,16 +38,16 @@ class Top {
     if (heap_.size() == k_) limit_ = heap_.front();
     return true;
   }
-  std::vector<Hit>& sorted() {
+  Vec<Hit>& sorted() {
     std::sort_heap(heap_.begin(), heap_.end());
     return heap_;
   }
-  const std::vector<Hit>& hits() const { return heap_; }
+  const Vec<Hit>& hits() const { return heap_; }
 
  private:
   Top(size_t k, const Hit& limit) : k_(k), limit_(limit) {}
   size_t k_;
-  std::vector<Hit> heap_;
+  Vec<Hit> heap_;
   Hit limit_{kEverything, 0};
 };
 
@@ -63,15 +63,15 @@ class Ball {
     hits_.push_back({distance, id});
     return true;
   }
-  std::vector<Hit>& sorted() {
+  Vec<Hit>& sorted() {
     std::sort(hits_.begin(), hits_.end());
     return hits_;
   }
-  const std::vector<Hit>& hits() const { return hits_; }
+  const Vec<Hit>& hits() const { return hits_; }
 
  private:
   int32_t radius_;
-  std::vector<Hit> hits_;
+  Vec<Hit> hits_;
 };
 
 // Rows already handed to the sink, since tables hold copies of one another's codes.
@@ -96,12 +96,12 @@ class Seen {
     return at;
   }
   void grow() {
-    std::vector<uint64_t> old(std::max<size_t>(64, slots_.size() * 2), 0);
+    Vec<uint64_t> old(std::max<size_t>(64, slots_.size() * 2), 0);
     old.swap(slots_);
     for (uint64_t kept : old)
       if (kept) slots_[slot(static_cast<uint32_t>(kept - 1))] = kept;
   }
-  std::vector<uint64_t> slots_;
+  Vec<uint64_t> slots_;
   size_t count_ = 0;
 };
 

@@ -1,0 +1,158 @@
+// Finding centres, and how far their codes lie from them.
+#include "centres.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "query.hpp"
+
+namespace bitscale {
+namespace {
+
+constexpr uint64_t kSample = 2048;
+constexpr double kJoins = 0.3;    // share of bits in which two codes of one cluster differ at most
+constexpr double kBelongs = 0.25; // the same for a code and its centre
+constexpr double kCrowd = 0.5;    // share of the sample that must lie in clusters to make centres worth having
+constexpr uint64_t kFew = 8;      // sampled codes that make a cluster
+constexpr uint32_t kGlance = 4;   // words compared before the rest is
+
+// Codes in whole words, so that bits are counted eight bytes at a time.
+class Rows {
+ public:
+  Rows(uint64_t n, uint32_t n_bytes) : words_((n_bytes + 7) / 8), data_(n * words_) {}
+  uint64_t* operator[](uint64_t i) { return &data_[i * words_]; }
+  uint32_t words() const { return words_; }
+
+ private:
+  uint32_t words_;
+  std::vector<uint64_t> data_;
+};
+
+void copy_lane(const uint8_t* block, uint32_t n_bytes, uint32_t lane, uint64_t* out) {
+  uint8_t* bytes = reinterpret_cast<uint8_t*>(out);
+  for (uint32_t j = 0; j < n_bytes; j++) bytes[j] = block[j * kLanes + lane];
+}
+
+uint32_t differing(const uint64_t* a, const uint64_t* b, uint32_t from, uint32_t to) {
+  uint32_t sum = 0;
+  for (uint32_t w = from; w < to; w++) sum += static_cast<uint32_t>(__builtin_popcountll(a[w] ^ b[w]));
+  return sum;
+}
+
+// The first of `n` centres within `limit` bits, or else n. Most are ruled out at a glance.
+uint32_t home_of(const uint64_t* code, Rows* centres, uint32_t n, uint32_t limit) {
+  const uint32_t words = centres->words(), few = std::min(kGlance, words);
+  const uint32_t glance = few == words ? limit : few * 64 * 2 / 5;
+  for (uint32_t c = 0; c < n; c++) {
+    const uint32_t seen = differing(code, (*centres)[c], 0, few);
+    if (seen <= std::min(glance, limit) && seen + differing(code, (*centres)[c], few, words) <= limit) return c;
+  }
+  return n;
+}
+
+// The bits that most of some codes have.
+void majority(const std::vector<uint64_t*>& members, uint32_t words, uint64_t* out) {
+  std::fill(out, out + words, 0);
+  for (uint32_t w = 0; w < words; w++)
+    for (uint32_t bit = 0; bit < 64; bit++) {
+      uint64_t ones = 0;
+      for (const uint64_t* member : members) ones += member[w] >> bit & 1;
+      if (2 * ones > members.size()) out[w] |= uint64_t{1} << bit;
+    }
+}
+
+// Codes of a sample that lie close to an earlier one join it; a centre is what most of such a group agree on.
+uint32_t find_centres(Rows* sample, uint64_t n, uint32_t n_bits, Rows* centres) {
+  const uint32_t words = sample->words();
+  Rows leaders(kMaxCentres, words * 8);
+  std::vector<std::vector<uint64_t*>> groups;
+  for (uint64_t i = 0; i < n; i++) {
+    uint64_t* code = (*sample)[i];
+    const uint32_t known = static_cast<uint32_t>(groups.size());
+    const uint32_t home = home_of(code, &leaders, known, static_cast<uint32_t>(kJoins * n_bits));
+    if (home < known) {
+      groups[home].push_back(code);
+    } else if (known < kMaxCentres) {
+      std::copy(code, code + words, leaders[known]);
+      groups.push_back({code});
+    }
+  }
+  uint32_t found = 0;
+  uint64_t inside = 0;
+  for (const auto& group : groups)
+    if (group.size() >= kFew) {
+      inside += group.size();
+      majority(group, words, (*centres)[found++]);
+    }
+  return static_cast<double>(inside) < kCrowd * static_cast<double>(n) ? 0 : found;
+}
+
+}  // namespace
+}  // namespace bitscale
+
+using namespace bitscale;
+
+// Centres of the codes of table 0: `centres` (kMaxCentres x n_bytes), each code's centre in `homes` (n_codes), and the
+// lists of `Centres`: `begins` (kMaxCentres + 2), `blocks` (n_codes). *n_centres is 0 where codes do not crowd.
+BITSCALE_API int bitscale_centres(const Table* table, uint64_t n_codes, uint32_t n_bytes, uint8_t* centres,
+                                  uint8_t* homes, uint32_t* begins, uint32_t* blocks, uint32_t* n_centres) try {
+  if (!n_codes || !n_bytes || n_codes >= UINT32_MAX) return kBadArgument;
+  const uint32_t n_bits = n_bytes * 8;
+  const uint64_t stride = uint64_t{n_bytes} * kLanes, n = std::min(kSample, n_codes);
+  Rows sample(n, n_bytes), found(kMaxCentres, n_bytes), row(1, n_bytes);
+  for (uint64_t i = 0; i < n; i++) {  // spread by a multiplicative hash
+    const uint64_t at = (i * uint64_t{0x9E3779B97F4A7C15} >> 20) % n_codes;
+    copy_lane(table->blocks + at / kLanes * stride, n_bytes, at % kLanes, sample[i]);
+  }
+  const uint32_t count = *n_centres = find_centres(&sample, n, n_bits, &found);
+  if (!count) return kOk;
+  for (uint32_t c = 0; c < count; c++) std::memcpy(centres + uint64_t{c} * n_bytes, found[c], n_bytes);
+  const uint64_t n_blocks = (n_codes + kLanes - 1) / kLanes;
+  std::vector<uint32_t> last(count + 1, UINT32_MAX);
+  std::fill(begins, begins + count + 2, 0);
+  uint32_t home = 0;
+  for (uint64_t at = 0; at < n_codes; at++) {
+    copy_lane(table->blocks + at / kLanes * stride, n_bytes, at % kLanes, row[0]);
+    const uint32_t limit = static_cast<uint32_t>(kBelongs * n_bits);
+    if (home == count || differing(row[0], found[home], 0, row.words()) > limit)  // neighbours often share a home
+      home = home_of(row[0], &found, count, limit);
+    homes[at] = home == count ? kNoCentre : static_cast<uint8_t>(home);
+    const uint32_t block = static_cast<uint32_t>(at / kLanes);
+    if (last[home] != block) begins[home + 1]++, last[home] = block;
+  }
+  for (uint32_t c = 0; c <= count; c++) begins[c + 1] += begins[c];
+  std::vector<uint32_t> next(begins, begins + count + 1);
+  std::fill(last.begin(), last.end(), UINT32_MAX);
+  for (uint32_t b = 0; b < n_blocks; b++)
+    for (uint64_t at = uint64_t{b} * kLanes, end = std::min(n_codes, at + kLanes); at < end; at++) {
+      const uint32_t c = homes[at] == kNoCentre ? count : homes[at];
+      if (last[c] != b) blocks[next[c]++] = b, last[c] = b;
+    }
+  return kOk;
+} catch (const std::bad_alloc&) {
+  return kNoMemory;
+}
+
+// How far the codes of each centre lie from it at most, where bits cost `costs` and the first `bits` count.
+BITSCALE_API int bitscale_radii(const Table* table, uint64_t n_codes, uint32_t n_bytes, const uint8_t* centres,
+                                const uint8_t* homes, uint32_t n_centres, const int32_t* costs, uint32_t bits,
+                                int32_t* radii) try {
+  if (!bits || bits > n_bytes * 8 || n_centres > kMaxCentres) return kBadArgument;
+  const uint32_t planes = (bits + 7) / 8;
+  const Vec<int32_t> table_costs = nibble_costs(costs, bits, planes);
+  std::vector<Query> queries;
+  for (uint32_t c = 0; c < n_centres; c++)
+    queries.emplace_back(nullptr, centres + uint64_t{c} * n_bytes, table_costs, planes);
+  std::fill(radii, radii + n_centres, 0);
+  for (uint64_t at = 0; at < n_codes; at++) {
+    if (homes[at] == kNoCentre) continue;
+    const uint8_t* block = table->blocks + at / kLanes * n_bytes * kLanes;
+    const int32_t distance = queries[homes[at]].distance(block, at % kLanes);
+    if (distance > radii[homes[at]]) radii[homes[at]] = distance;
+  }
+  return kOk;
+} catch (const std::bad_alloc&) {
+  return kNoMemory;
+}

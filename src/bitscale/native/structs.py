@@ -1,0 +1,172 @@
+"""Arrays as the compiled kernel sees them: the structures of `src`, and objects that keep alive what they point to."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from ctypes import Structure, c_double, c_int32, c_int64, c_uint32, c_uint64, c_void_p
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitscale.native.layout import U64, Plan, Segment
+
+
+class TableStruct(Structure):
+    """`Table` of layout.hpp."""
+
+    _fields_ = (
+        ("first_bit", c_uint32),
+        ("width", c_uint32),
+        ("offsets", c_void_p),
+        ("blocks", c_void_p),
+        ("positions", c_void_p),
+    )
+
+
+class SegmentStruct(Structure):
+    """`Segment` of layout.hpp."""
+
+    _fields_ = (
+        ("n_codes", c_uint64),
+        ("n_items", c_uint64),
+        ("n_bytes", c_uint32),
+        ("n_tables", c_uint32),
+        ("tables", c_void_p),
+        ("item_offsets", c_void_p),
+        ("ordinals", c_void_p),
+        ("ids", c_void_p),
+        ("first_id", c_int64),
+        ("alive", c_void_p),
+        ("allowed", c_void_p),
+    )
+
+
+class PlanStruct(Structure):
+    """`Plan` of search.hpp."""
+
+    _fields_ = (
+        ("steps", c_void_p),
+        ("codes", c_void_p),
+        ("n_steps", c_uint64),
+        ("final_bound", c_int32),
+        ("n_tables", c_uint32),
+        ("expected_ns", c_double),
+        ("probe_ns", c_double),
+        ("code_ns", c_double),
+        ("draw_ns", c_double),
+        ("block_ns", c_double),
+        ("block_batch_ns", c_double),
+        ("centres", c_void_p),
+    )
+
+
+class CentresStruct(Structure):
+    """`Centres` of centres.hpp."""
+
+    _fields_ = (
+        ("codes", c_void_p),
+        ("radius", c_void_p),
+        ("begins", c_void_p),
+        ("blocks", c_void_p),
+        ("n", c_uint32),
+    )
+
+
+class QueriesStruct(Structure):
+    """`Queries` of api.cpp."""
+
+    _fields_ = (
+        ("filter", c_void_p),
+        ("codes", c_void_p),
+        ("costs", c_void_p),
+        ("unit", c_void_p),
+        ("base", c_void_p),
+        ("n", c_uint64),
+        ("cost_rows", c_uint64),
+        ("n_bytes", c_uint32),
+        ("n_bits", c_uint32),
+        ("bits", c_uint32),
+    )
+
+
+class CallStruct(Structure):
+    """`Call` of api.cpp."""
+
+    _fields_ = (
+        ("segments", c_void_p),
+        ("plans", c_void_p),
+        ("k", c_uint64),
+        ("n_segments", c_uint32),
+        ("strategy", c_uint32),
+        ("threads", c_uint32),
+        ("queries", QueriesStruct),
+    )
+
+
+def address(array: NDArray[Any]) -> int:
+    """Where an array's first element stands."""
+    return int(array.__array_interface__["data"][0])
+
+
+def maybe_address(array: NDArray[Any] | None) -> int | None:
+    """The address of an array, if there is one."""
+    return None if array is None else address(array)
+
+
+def table_structs(segment: Segment) -> Any:
+    """The tables of a segment, one after another."""
+    rows = (TableStruct * len(segment.tables))()
+    for i, t in enumerate(segment.tables):
+        rows[i] = TableStruct(t.first_bit, t.width, address(t.offsets), address(t.blocks), maybe_address(t.positions))
+    return rows
+
+
+class View:
+    """Segments with their bitmaps as the kernel sees them; keeps alive every array it points to."""
+
+    def __init__(
+        self, segments: Sequence[Segment], alive: Sequence[U64 | None], allowed: Sequence[U64 | None] | None
+    ) -> None:
+        self.tables = [table_structs(segment) for segment in segments]
+        self.keep = (tuple(segments), tuple(alive), allowed)
+        self.n = len(segments)
+        self.rows = (SegmentStruct * self.n)()
+        for i, s in enumerate(segments):
+            filters = maybe_address(alive[i]), None if allowed is None else maybe_address(allowed[i])
+            items = maybe_address(s.item_offsets), address(s.ordinals), maybe_address(s.ids), s.first_id
+            tables = len(s.tables), ctypes.addressof(self.tables[i])
+            self.rows[i] = SegmentStruct(s.n_codes, s.n_items, s.n_bytes, *tables, *items, *filters)
+
+
+class Plans:
+    """Plans of all segments as the kernel sees them."""
+
+    def __init__(self, plans: Sequence[Plan]) -> None:
+        self.keep = tuple(plans)
+        self.rows = (PlanStruct * len(plans))()
+        self.centres = (CentresStruct * len(plans))()
+        for i, p in enumerate(plans):
+            n_steps = 0 if p.steps is None else len(p.steps)
+            around = None
+            if (c := p.centres) is not None:
+                places = (address(array) for array in (c.codes, c.radius, c.begins, c.blocks))
+                self.centres[i] = CentresStruct(*places, len(c.codes))
+                around = ctypes.addressof(self.centres) + i * ctypes.sizeof(CentresStruct)
+            self.rows[i] = PlanStruct(
+                maybe_address(p.steps), maybe_address(p.codes), n_steps, p.final_bound, p.n_tables,
+                p.expected_ns, p.probe_ns, p.code_ns, p.draw_ns, p.block_ns, p.block_batch_ns, around,
+            )  # fmt: skip
+
+
+class CostRows:
+    """Costs, one row for all queries or a row for each, with their addresses looked up once."""
+
+    def __init__(self, costs: NDArray[np.int32], unit: NDArray[np.float64]) -> None:
+        costs, unit = np.ascontiguousarray(costs, np.int32), np.ascontiguousarray(unit, np.float64)
+        if len(unit) != len(costs):
+            raise AssertionError("one unit a row of costs")
+        self.keep = (costs, unit)
+        self.address, self.unit = address(costs), address(unit)
+        self.rows, self.n_bits = costs.shape
