@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
     """Let `write` fill a temporary file beside `path`, sync it, and move it into place."""
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(6)}.partial")
+    partial = path.with_name(f".{path.name[:40]}.{secrets.token_hex(6)}.partial")
     try:
         with partial.open("xb") as file:
             write(file)

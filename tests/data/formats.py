@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bitscale.data.mnist import FILES
+from bitscale.data.sets.mnist import FILES
 
 
 def idx(values: np.ndarray) -> bytes:

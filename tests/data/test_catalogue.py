@@ -2,12 +2,11 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from formats import write_mnist
 
-from bitscale import data
-from bitscale.data import data_root, dataset_names, datasets, fetch_dataset, load_dataset
+from bitscale.data import catalogue, data_root, dataset_names, datasets, fetch_dataset, load_dataset
 from bitscale.data.fetch import Fetched
 from bitscale.errors import DataError, InputError
+from tests.data.formats import write_mnist
 
 
 def test_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -23,7 +22,7 @@ def test_what_is_here_and_what_is_missing(tmp_path: Path) -> None:
     write_mnist(tmp_path / "mnist")
     found = {status.info.name: status for status in datasets(tmp_path)}
     assert tuple(found) == dataset_names()
-    assert [name for name, status in found.items() if status.present] == ["mnist", "sample"]
+    assert [name for name, status in found.items() if status.present] == ["mnist", "sample", "sample-tinted"]
     assert found["cifar10"].looked_in == tmp_path / "cifar-10-batches-bin"
     assert len(found["cifar10"].missing) == 6
     assert all(status.info.licence and status.info.n_images for status in found.values())
@@ -56,10 +55,10 @@ def test_fetch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             write_mnist(root / "mnist")
         return Fetched(root, 1, 0, ())
 
-    monkeypatch.setattr(data, "fetch_source", bring)
+    monkeypatch.setattr(catalogue, "fetch_source", bring)
     report = fetch_dataset("mnist", tmp_path)
     assert report.status.present
     assert len(report.fetched) == 4
-    monkeypatch.setattr(data, "free_space", lambda root: 10)
+    monkeypatch.setattr(catalogue, "free_space", lambda root: 10)
     with pytest.raises(DataError, match="10 are free"):
         fetch_dataset("cifar10", tmp_path)

@@ -158,9 +158,9 @@ def zip_of(*members: tuple[str | zipfile.ZipInfo, bytes]) -> bytes:
     return out.getvalue()
 
 
-def special(kind: bytes) -> tarfile.TarInfo:
+def special(kind: bytes, leads_to: str = "/etc/passwd") -> tarfile.TarInfo:
     info = tarfile.TarInfo()
-    info.type, info.linkname = kind, "/etc/passwd"
+    info.type, info.linkname = kind, leads_to
     return info
 
 
@@ -174,6 +174,7 @@ HOSTILE = {
     "tar parent": tar_of(("ok", b"1"), ("../evil", b"x")),
     "tar deep parent": tar_of(("a/../../evil", b"x")),
     "tar absolute": tar_of(("/tmp/evil", b"x")),
+    "tar link within": tar_of(("ok", b"1"), ("link", special(tarfile.SYMTYPE, "ok"))),
     "tar symlink": tar_of(("ok", b"1"), ("link", special(tarfile.SYMTYPE))),
     "tar hard link": tar_of(("link", special(tarfile.LNKTYPE))),
     "tar device": tar_of(("device", special(tarfile.CHRTYPE))),

@@ -2,15 +2,8 @@ import numpy as np
 import pytest
 
 from bitscale.data.images import ArrayImages
-from bitscale.data.splits import (
-    Labelled,
-    LeftOut,
-    Split,
-    draw_per_class,
-    relevance,
-    split_parts,
-    split_pool,
-)
+from bitscale.data.labelled import Labelled, relevance
+from bitscale.data.split import LeftOut, Split, draw_per_class, split_parts, split_pool
 from bitscale.errors import DataError, InputError
 
 

@@ -1,6 +1,7 @@
 """Pictures made for tests, good and bad."""
 
 import io
+import os
 import struct
 import zlib
 from pathlib import Path
@@ -44,3 +45,20 @@ def bomb(width: int, height: int) -> bytes:
     row = bytes(width + 1)
     body = b"".join(packer.compress(row) for _ in range(height)) + packer.flush()
     return png(width, height, body)
+
+
+def never_ending(folder: Path, name: str) -> dict[str, str]:
+    """An environment for processes: who opens a file of that name leaves NAME.open beside it, and hangs."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(f"""
+import pathlib, sys, time
+
+def watch(event, details):
+    if event == "open" and str(details[0]).endswith("/{name}"):
+        pathlib.Path(str(details[0]) + ".open").touch()
+        time.sleep(1000)
+
+sys.addaudithook(watch)
+""")
+    paths = [str(folder), os.environ.get("PYTHONPATH", "")]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}

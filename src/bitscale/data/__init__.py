@@ -3,29 +3,19 @@
 `load_dataset` gives a `Split`, `datasets` says what is here and what is missing, `fetch_dataset` brings it.
 """
 
-from __future__ import annotations
-
-import difflib
-import os
-from dataclasses import dataclass
-from pathlib import Path
-
-from bitscale.data.cifar import CIFAR10, CIFAR20
-from bitscale.data.fetch import Fetched, Progress, fetch_source, free_space
-from bitscale.data.folder import load_folder, read_folder
+from bitscale.data.catalogue import FetchReport, dataset_names, datasets, fetch_dataset, load_dataset
 from bitscale.data.images import as_images, batches, read
 from bitscale.data.info import DatasetInfo, DatasetStatus
-from bitscale.data.mirflickr import MIRFLICKR
-from bitscale.data.mnist import FASHION_MNIST, MNIST
-from bitscale.data.nuswide import NUS_WIDE
-from bitscale.data.sample import SAMPLE
-from bitscale.data.splits import PROTOCOLS, SEED, Images, Labelled, LeftOut, Split, check_seed, relevance
-from bitscale.data.vectors import load_array, read_array
-from bitscale.errors import DataError, InputError
+from bitscale.data.labelled import Attribute, Images, Labelled, relevance
+from bitscale.data.root import data_root
+from bitscale.data.sets.array import load_array, read_array
+from bitscale.data.sets.folder import load_folder, read_folder
+from bitscale.data.split import PROTOCOLS, SEED, LeftOut, Split
 
 __all__ = [
     "PROTOCOLS",
     "SEED",
+    "Attribute",
     "DatasetInfo",
     "DatasetStatus",
     "FetchReport",
@@ -47,94 +37,3 @@ __all__ = [
     "read_folder",
     "relevance",
 ]
-
-REGISTRY = {info.name: info for info in (MNIST, FASHION_MNIST, CIFAR10, CIFAR20, NUS_WIDE, MIRFLICKR, SAMPLE)}
-
-
-@dataclass(frozen=True)
-class FetchReport:
-    """What `fetch_dataset` did."""
-
-    status: DatasetStatus
-    fetched: tuple[Fetched, ...]  # empty where all was there already
-
-
-def dataset_names() -> tuple[str, ...]:
-    """The names `load_dataset` knows; it takes a folder of images as well."""
-    return tuple(REGISTRY)
-
-
-def data_root(root: str | Path | None = None) -> Path:
-    """Where data is looked for: `root`, else BITSCALE_DATA, else the user's data directory."""
-    if root is not None:
-        return Path(root)
-    if said := os.environ.get("BITSCALE_DATA"):
-        return Path(said)
-    from platformdirs import user_data_path
-
-    return user_data_path("bitscale", appauthor=False)
-
-
-def dataset_info(name: str) -> DatasetInfo:
-    """The facts about one dataset."""
-    if name not in REGISTRY:
-        near = difflib.get_close_matches(name.lower().replace("_", "-"), REGISTRY, 1, 0.5)
-        raise InputError(
-            f"no dataset is called {name!r}{f'; did you mean {near[0]!r}?' if near else '.'} "
-            f"Known: {', '.join(REGISTRY)}, or a folder of images, or a .npy file."
-        )
-    return REGISTRY[name]
-
-
-def load_dataset(
-    name: str,
-    root: str | Path | None = None,
-    protocol: str = "P0",
-    *,
-    seed: int = SEED,
-    labels: str | Path | None = None,
-) -> Split:
-    """A dataset by name, or a folder of images or a .npy file by path, split by a protocol; images are read when used.
-
-    `labels` is a CSV file for a folder whose sub-folders are not its labels, see `load_folder`; for a .npy of
-    embeddings or images it is a .npy of labels, see `load_array`.
-    """
-    check_seed(seed, "the seed of a split")
-    if name not in REGISTRY and Path(name).is_dir():
-        return load_folder(name, protocol, labels=labels, seed=seed)
-    if name not in REGISTRY and Path(name).suffix == ".npy":
-        return load_array(name, protocol, labels=labels, seed=seed)
-    info = dataset_info(name)
-    if labels is not None:
-        raise InputError(f"labels= is for a folder of images; {name} has its own.")
-    return info.load(data_root(root), protocol, seed)
-
-
-def datasets(root: str | Path | None = None) -> tuple[DatasetStatus, ...]:
-    """All datasets: their facts, where they were looked for, and what is missing."""
-    return tuple(_status(info, data_root(root)) for info in REGISTRY.values())
-
-
-def fetch_dataset(name: str, root: str | Path | None = None, progress: Progress | None = None) -> FetchReport:
-    """Bring a dataset from its official address into the data root; begun downloads are gone on with."""
-    info, place = dataset_info(name), data_root(root)
-    before = _status(info, place)
-    if before.present:
-        return FetchReport(before, ())
-    if not info.sources:
-        raise DataError(f"{info.title} cannot be fetched: {info.how_to_get} ({before.looked_in}). Home: {info.home}")
-    free = free_space(place)
-    if free < 2 * info.download_bytes:
-        raise DataError(
-            f"{info.title} needs about {2 * info.download_bytes:,} bytes in {place}; {free:,} are free. "
-            "Make room, or choose another root= (--root)."
-        )
-    fetched = tuple(fetch_source(source, place, progress) for source in info.sources)
-    after = _status(info, place)
-    if not after.present:
-        raise DataError(f"{info.title} was fetched, but {', '.join(after.missing[:4])} is still missing in {place}.")
-    return FetchReport(after, fetched)
-
-
-def _status(info: DatasetInfo, root: Path) -> DatasetStatus:
-    return DatasetStatus(info, root / info.folder, info.missing(root))

@@ -13,13 +13,11 @@ import shutil
 import stat
 import tarfile
 import tempfile
-import urllib.request
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.client import HTTPException
 from pathlib import Path, PurePosixPath
 from typing import IO
 
@@ -84,6 +82,8 @@ def download(source: Source, place: Path, progress: Progress | None = None) -> t
     if start > source.size:
         part.unlink()
         start = 0
+    from http.client import HTTPException
+
     brought, problems = 0, []
     for url in source.urls:
         try:
@@ -104,6 +104,8 @@ def _append(url: str, part: Path, source: Source, progress: Progress | None) -> 
         return 0
     if not url.startswith(("https://", "http://")):
         raise DataError(f"only http and https addresses are fetched. Got {url}.")
+    import urllib.request
+
     request = urllib.request.Request(url, headers={"User-Agent": "bitscale"})
     if start:
         request.add_header("Range", f"bytes={start}-")
@@ -127,6 +129,8 @@ def _append(url: str, part: Path, source: Source, progress: Progress | None) -> 
 
 def _check_length(announced: str | None, expected: int) -> None:
     """Refuse, before a byte is kept, a page in the place of the file: the next address would be appended to it."""
+    from http.client import HTTPException
+
     if announced is not None and announced.isdecimal() and int(announced) != expected:
         raise HTTPException(f"it offers {int(announced):,} bytes where {expected:,} are expected.")
 
@@ -139,11 +143,11 @@ def _check(source: Source, part: Path, start: int, problems: list[str]) -> None:
             f"{source.file_name} is not complete: {size:,} of {source.size:,} bytes. {why} "
             f"{'What came is kept; run' if size else 'Run'} the same command again to go on."
         )
-    found = md5_of(part)
-    if size != source.size or found != source.md5:
+    md5 = md5_of(part)
+    if size != source.size or md5 != source.md5:
         part.unlink()
         raise DataError(
-            f"{source.file_name} is not the published file: {size:,} bytes with md5 {found}, expected "
+            f"{source.file_name} is not the published file: {size:,} bytes with md5 {md5}, expected "
             f"{source.size:,} with {source.md5}. It was removed{' (it was begun earlier)' if start else ''}; "
             "run again, or bring it yourself from the dataset's home page."
         )
@@ -180,7 +184,7 @@ def unpack(archive: Path, target: Path, max_bytes: int, progress: Progress | Non
 def _unpack_hidden(archive: Path, hidden: Path, max_bytes: int, progress: Progress | None) -> list[str]:
     names: list[str] = []
     total = 0
-    with _opened(archive) as members:
+    with _opened(archive, hidden) as members:
         for name, size, content in members:
             total += size
             if len(names) >= MAX_FILES or total > max_bytes:
@@ -199,24 +203,29 @@ Member = tuple[str, int, IO[bytes]]  # safe relative name, size, content
 
 
 @contextmanager
-def _opened(archive: Path) -> Iterator[Iterator[Member]]:
+def _opened(archive: Path, hidden: Path) -> Iterator[Iterator[Member]]:
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as zipped:
             yield _zip_members(zipped)
     else:
         with tarfile.open(archive, "r:*") as tar:
-            yield _tar_members(tar)
+            yield _tar_members(tar, hidden)
 
 
-def _tar_members(tar: tarfile.TarFile) -> Iterator[Member]:
+def _tar_members(tar: tarfile.TarFile, hidden: Path) -> Iterator[Member]:
     for member in tar:
-        name = _safe(member.name, str(tar.name))
+        try:
+            untouched = tarfile.data_filter(member, str(hidden)).name == member.name
+        except tarfile.FilterError as error:
+            raise _refused(str(tar.name), member.name, f"may not be unpacked ({error})") from error
+        if not untouched:
+            raise _refused(str(tar.name), member.name, "would be written outside the data folder")
         if member.isdir():
             continue
         content = tar.extractfile(member) if member.isreg() else None
         if content is None:
             raise _refused(str(tar.name), member.name, "is a link or a device, not a file")
-        yield name, member.size, content
+        yield os.path.normpath(member.name), member.size, content
 
 
 def _zip_members(zipped: zipfile.ZipFile) -> Iterator[Member]:

@@ -10,12 +10,13 @@ from io import RawIOBase
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bitscale.data.splits import Images, Int
+from bitscale.arrays import Int, Pixels
+from bitscale.data.labelled import Images
 from bitscale.errors import DataError, InputError
+from bitscale.pictures.arrays import fit_pixels
+from bitscale.pictures.form import Form
 
-Pixels = NDArray[np.uint8]
 _HASH_CHUNK = 1 << 24  # bytes hashed at a time, so that a mapped file is not drawn into memory at once
 
 
@@ -177,7 +178,7 @@ class Rows:
         return self.base[int(self.rows[i])]
 
     def take(self, rows: Int) -> Images:
-        """A view of a view is a view of the base."""
+        """A lazy view of some rows, straight onto the images this is a view of."""
         return Rows(self.base, self.rows[rows])
 
     def batch(self, rows: Int) -> Pixels | list[Pixels]:
@@ -186,7 +187,7 @@ class Rows:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The base's, with the rows taken."""
+        """Identifies the images and which rows of them are taken."""
         return hashlib.sha256(self.base.fingerprint.encode() + self.rows.tobytes()).hexdigest()
 
 
@@ -215,16 +216,16 @@ class Joined:
     def batch(self, rows: Int) -> Pixels | list[Pixels]:
         """Several images at once, each part asked once."""
         owner = np.searchsorted(self.starts, rows, "right") - 1
-        found: list[Pixels | None] = [None] * len(rows)
+        images: list[Pixels | None] = [None] * len(rows)
         for part in np.unique(owner):
             where = np.flatnonzero(owner == part)
             for place, image in zip(where, read(self.parts[part], rows[where] - self.starts[part]), strict=True):
-                found[place] = image
-        return uniform([image for image in found if image is not None])
+                images[place] = image
+        return uniform([image for image in images if image is not None])
 
     @cached_property
     def fingerprint(self) -> str:
-        """The parts', in order."""
+        """Identifies the images of all parts, in their order."""
         return hashlib.sha256("".join(part.fingerprint for part in self.parts).encode()).hexdigest()
 
 
@@ -248,19 +249,13 @@ class Resized:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The images', with the size."""
+        """Identifies the images and the size they are brought to."""
         return hashlib.sha256(f"{self.images.fingerprint} {self.size}".encode()).hexdigest()
 
 
 def resize(image: Pixels, size: tuple[int, int]) -> Pixels:
     """One image (H, W, C) at another (height, width), antialiased."""
-    if image.shape[:2] == size:
-        return image
-    from PIL import Image
-
-    picture = Image.fromarray(image[..., 0] if image.shape[2] == 1 else image)
-    pixels = np.asarray(picture.resize((size[1], size[0]), Image.Resampling.BILINEAR))
-    return pixels[..., None] if pixels.ndim == 2 else pixels
+    return fit_pixels(image, Form(size, image.shape[2]))
 
 
 def uniform(images: list[Pixels]) -> Pixels | list[Pixels]:
@@ -272,8 +267,8 @@ def read(images: Images, rows: Int) -> Pixels | list[Pixels]:
     """Some images now: (m, H, W, C) where they have one size, else a list."""
     batch = getattr(images, "batch", None)
     if batch is not None:
-        found: Pixels | list[Pixels] = batch(np.asarray(rows, np.int64))
-        return found
+        some: Pixels | list[Pixels] = batch(np.asarray(rows, np.int64))
+        return some
     return uniform([images[int(i)] for i in rows])
 
 

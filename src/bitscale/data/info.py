@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bitscale.data.fetch import Source
-from bitscale.data.splits import Split
+from bitscale.data.split import Split
 from bitscale.errors import DataError
 
 

@@ -1,4 +1,4 @@
-"""What every dataset becomes: lazy images with labels, split by a named protocol (train, query, database).
+"""A dataset under a named protocol: which images train, which are searched for, and which are searched.
 
 The protocols, all drawn with `SEED` unless another seed is given:
 
@@ -12,91 +12,19 @@ Queries of C1 and C2 are drawn from all images together, the same number for eac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bitscale.arrays import Int
+from bitscale.data.labelled import Labelled, Labels, relevance
+from bitscale.data.origin import Origin
 from bitscale.errors import DataError, InputError
 
 SEED = 0
 PROTOCOLS = ("P0", "P0-db", "C1", "C2")
-
-Int = NDArray[np.int64]
-Bool = NDArray[np.bool_]
-Labels = NDArray[Any]  # int64 (n,), one class each; or bool (n, n_labels), any number of labels each
-
-
-class Images(Protocol):
-    """Images in order, read when asked for."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, i: int, /) -> NDArray[np.uint8]:
-        """Image `i` as (H, W, C), C in {1, 3}."""
-        ...
-
-    def take(self, rows: Int, /) -> Images:
-        """A lazy view of some rows, in the order given."""
-        ...
-
-    @property
-    def fingerprint(self) -> str:
-        """Identifies the content and its order, for caches."""
-        ...
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """Images and what they show: `labels` int64 (n,) one class each, or bool (n, n_labels)."""
-
-    images: Images
-    labels: Labels
-    label_names: tuple[str, ...]
-
-    def __post_init__(self) -> None:
-        labels = check_labels(self.labels, len(self.label_names))
-        if len(labels) != len(self.images):
-            raise DataError(f"every image needs its labels. Got {len(self.images)} images and {len(labels)} labels.")
-        object.__setattr__(self, "labels", labels)
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    @property
-    def multi_label(self) -> bool:
-        """Whether an image may carry several labels."""
-        return self.labels.ndim == 2
-
-    def take(self, rows: Int) -> Labelled:
-        """Some rows, lazily."""
-        images: Any = self.images  # the user's own may be a plain array, whose `take` is another
-        some: Any = images[rows] if isinstance(images, np.ndarray) else images.take(rows)
-        return Labelled(some, self.labels[rows], self.label_names)
-
-
-def check_labels(labels: Labels, n_labels: int) -> Labels:
-    """`labels` as int64 (n,) within 0 .. n_labels - 1 or as bool (n, n_labels), or say what is wrong."""
-    array = np.asarray(labels)
-    if array.ndim == 2 and array.dtype == np.bool_:
-        if array.shape[1] != n_labels:
-            raise DataError(f"multi-labels must have one column a name ({n_labels}). Got {array.shape[1]} columns.")
-        return array
-    if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
-        raise DataError(
-            "labels must be whole numbers of shape (n,), or bool of shape (n, n_labels). "
-            f"Got {array.dtype} of shape {array.shape}."
-        )
-    classes = array.astype(np.int64)
-    outside = np.flatnonzero((classes < 0) | (classes >= n_labels))
-    if outside.size:
-        raise DataError(
-            f"labels must lie between 0 and {n_labels - 1} ({n_labels} classes are named). "
-            f"Item {outside[0]} has {classes[outside[0]]}; the file is damaged or not of this dataset."
-        )
-    return classes
 
 
 class LeftOut:
@@ -151,6 +79,7 @@ class Split:
     left_out: LeftOut
     seed: int = SEED
     top: int | None = None
+    note: str = ""  # what a reader of its numbers should know
 
     def __post_init__(self) -> None:
         for part, items in (("query set", self.query), ("database", self.database)):
@@ -190,23 +119,6 @@ def _chance_ap(n: int, r: int) -> float:
         return 1.0
     harmonic = float(np.sum(1.0 / np.arange(1, n + 1)))
     return (harmonic + (r - 1) / (n - 1) * (n - harmonic)) / n
-
-
-def relevance(query_labels: Labels, database_labels: Labels) -> Callable[[int | Int], Bool]:
-    """A function from one query, or an array of queries, to which database rows are relevant to it.
-
-    Same class, or at least one label shared. Gives bool (n_db,) for an int, (m, n_db) for an array of m;
-    nothing of size n_queries x n_db is ever held.
-    """
-    if query_labels.ndim != database_labels.ndim or query_labels.shape[1:] != database_labels.shape[1:]:
-        raise InputError(
-            "queries and database must be labelled the same way. "
-            f"Got labels of shapes {query_labels.shape} and {database_labels.shape}."
-        )
-    if query_labels.ndim == 1:
-        return lambda which: query_labels[which, ..., None] == database_labels
-    columns = np.ascontiguousarray(database_labels.T, np.float32)  # (n_labels, n_db)
-    return lambda which: (query_labels[which].astype(np.float32) @ columns) > 0
 
 
 def draw_per_class(labels: Labels, n_each: int, rng: np.random.Generator, what: str = "queries") -> Int:
@@ -262,13 +174,24 @@ def check_seed(seed: int, what: str = "seed") -> int:
 
 
 def split_parts(
-    name: str, protocol: str, train: Labelled, query: Labelled, *, seed: int = SEED, top: int | None = None
+    name: str,
+    protocol: str,
+    train: Labelled,
+    query: Labelled,
+    *,
+    seed: int = SEED,
+    drawn: bool = True,
+    content: str = "",
+    top: int | None = None,
+    note: str = "",
 ) -> Split:
-    """P0 or P0-db of a training part and a query part."""
+    """P0 or P0-db of a training part and a query part; `drawn`: with the seed, else they are the official ones."""
     check_protocol(protocol, ("P0", "P0-db"), name)
+    origin = Origin(name, protocol, seed if drawn else None, "train", content)
+    train, query = replace(train, origin=origin), replace(query, origin=origin.of_part("query"))
     if protocol == "P0":
-        return Split(name, protocol, train, query, query, LeftOut.itself(len(query)), seed)
-    return Split(name, protocol, train, query, train, LeftOut.none(len(query)), seed, top)
+        return Split(name, protocol, train, query, query, LeftOut.itself(len(query)), seed, note=note)
+    return Split(name, protocol, train, query, train, LeftOut.none(len(query)), seed, top, note)
 
 
 def split_pool(name: str, protocol: str, pool: Labelled, *, seed: int = SEED) -> Split:
@@ -287,4 +210,9 @@ def split_pool(name: str, protocol: str, pool: Labelled, *, seed: int = SEED) ->
     train = remainder
     if protocol == "C1":
         train = pool.take(rest[draw_per_class(pool.labels[rest], 5_000 // n_classes, rng, "training images")])
+    origin = Origin(name, protocol, seed, "train")
+    query = replace(query, origin=origin.of_part("query"))
+    train, remainder = replace(train, origin=origin), replace(remainder, origin=origin.of_part("database"))
+    if protocol == "C2":
+        remainder = train
     return Split(name, protocol, train, query, remainder, LeftOut.none(len(query)), seed)

@@ -9,36 +9,37 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from bitscale.data.decode import Form, Limits
-from bitscale.data.frames import Frame, pack, unpack, write
 from bitscale.errors import DataError
+from bitscale.pictures.decode import Limits
+from bitscale.pictures.frames import Frame, pack, unpack, write
 
 CURE = "Is there memory enough? Take fewer workers."
 _START_SECONDS = 60.0
 _END_SECONDS = 5.0
 _SLICE = 1.0  # seconds: time in which this process itself was stopped counts as at most one
-_PROGRAM = "import sys; sys.path.append(sys.argv[1]); from bitscale.data.decode_worker import main; main(sys.argv[2])"
+_PROGRAM = "import sys; sys.path.append(sys.argv[1]); from bitscale.pictures.worker import main; main(sys.argv[2])"
+_THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 class Child:
-    """A worker process and the pipes to it."""
+    """A worker process and the pipes to it; starting it takes no time here, the wait is in `greet`."""
 
-    def __init__(self, form: Form, limits: Limits) -> None:
+    def __init__(self, limits: Limits) -> None:
         home = str(Path(__file__).resolve().parents[2])
-        told = json.dumps({"form": asdict(form), "limits": asdict(limits)})
         try:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _PROGRAM, home, told],
+                [sys.executable, "-P", "-c", _PROGRAM, home, json.dumps(asdict(limits))],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 bufsize=0,
-                env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"},
+                env={**os.environ, **_THREADS},
                 start_new_session=True,  # Ctrl-C and Ctrl-Z reach the parent alone
             )
         except OSError as error:
@@ -49,12 +50,16 @@ class Child:
         self.to, self.back = self.process.stdin.fileno(), self.process.stdout.fileno()
         self.poll = select.poll()
         self.poll.register(self.back, select.POLLIN)
+        self.ready = False
         _widen(self.back)
 
     def greet(self) -> bool:
         """Wait until it is ready to work; False when it was killed before."""
+        if self.ready:
+            return True
         try:
             self.receive(_START_SECONDS)
+            self.ready = True
             return True
         except (EOFError, TimeoutError) as error:
             if (self.process.poll() or 0) < 0:
@@ -66,17 +71,22 @@ class Child:
                 f"a process to decode pictures cannot be started ({said[-1]}). Is Pillow installed? {CURE}"
             ) from error
 
-    def send(self, paths: Sequence[str]) -> None:
+    @property
+    def alive(self) -> bool:
+        """Whether the process is still there."""
+        return self.process.poll() is None
+
+    def send(self, paths: Sequence[str], wanted: Mapping[str, Any]) -> None:
         """Ask for pictures; a worker that is gone shows when its answer is waited for."""
         with suppress(BrokenPipeError):
-            write(self.to, pack({"paths": list(paths)}))
+            write(self.to, pack({"paths": list(paths), "wanted": dict(wanted)}))
 
     def receive(self, seconds: float) -> list[Frame]:
         """The answers there are, one at least; EOFError when the worker died, TimeoutError when it takes too long."""
         left = seconds
         while not (frames := list(iter(lambda: unpack(self.buffer), None))):
             start = time.monotonic()
-            if self.poll.poll(1e3 * min(left, _SLICE)):
+            if self.poll.poll(1e3 * max(min(left, _SLICE), 0)):
                 block = os.read(self.back, 1 << 20)
                 if not block:
                     with suppress(subprocess.TimeoutExpired):

@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from bitscale.data.decode import SUFFIXES
+from bitscale.pictures.decode import LEFT_OUT, SUFFIXES
 
 
 class Found(NamedTuple):
@@ -19,10 +19,12 @@ class Found(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """Picture files in order of their paths, and folders or files that cannot be looked at, with the reason."""
+    """Picture files in order of their paths; folders or files that cannot be looked at, with the reason; and RAW and
+    video files, which are left out."""
 
     files: list[Found]
     closed: dict[str, str]
+    left_out: tuple[str, ...] = ()
 
 
 def list_pictures(root: str, leave_out: Iterable[str] = ()) -> Listing:
@@ -30,6 +32,7 @@ def list_pictures(root: str, leave_out: Iterable[str] = ()) -> Listing:
     leave, folders = frozenset(leave_out), [root]
     files: list[Found] = []
     closed: dict[str, str] = {}
+    left_out: list[str] = []
     while folders:
         at = folders.pop()
         try:
@@ -41,24 +44,26 @@ def list_pictures(root: str, leave_out: Iterable[str] = ()) -> Listing:
                     if entry.is_dir(follow_symlinks=False):
                         if entry.path not in leave:
                             folders.append(entry.path)
-                    elif os.path.splitext(name)[1].lower() in SUFFIXES:
+                    elif (suffix := os.path.splitext(name)[1].lower()) in SUFFIXES:
                         _look(entry.path, files, closed)
+                    elif suffix in LEFT_OUT:
+                        left_out.append(entry.path)
         except NotADirectoryError:
             _look(at, files, closed)
         except OSError as error:
             closed[at] = error.strerror or "cannot be opened"
     files.sort()
-    return Listing(files, closed)
+    return Listing(files, closed, tuple(sorted(left_out)))
 
 
 def _look(path: str, files: list[Found], closed: dict[str, str]) -> None:
     """Take a file down; a link that leads nowhere is no file, a device or a pipe neither."""
     try:
-        facts = os.stat(path)
+        status = os.stat(path)
     except FileNotFoundError:
         return
     except OSError as error:
         closed[path] = error.strerror or "cannot be looked at"
         return
-    if stat.S_ISREG(facts.st_mode):
-        files.append(Found(path, facts.st_size, max(facts.st_mtime_ns, 0)))
+    if stat.S_ISREG(status.st_mode):
+        files.append(Found(path, status.st_size, max(status.st_mtime_ns, 0)))

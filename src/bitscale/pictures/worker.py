@@ -1,7 +1,8 @@
 """The worker program: decodes the pictures its parent names, one after the other, under limits it sets itself.
 
-Run by `bitscale.data.workers` with a JSON table of `form` and `limits` as its one argument. Frames come in on stdin
-({"paths": [...]}), one frame a picture goes out on stdout; the end of stdin ends it.
+Run by `bitscale.pictures.child` with its limits as a JSON table. Frames come in on stdin: {"paths": [...], "wanted":
+{"form": {...}}} asks for pixels, with the look of the whole picture behind them, "wanted": {"side": 192} for small
+copies. One frame a picture goes out on stdout. The end of stdin ends it.
 """
 
 from __future__ import annotations
@@ -14,20 +15,19 @@ import warnings
 from contextlib import suppress
 from typing import Any
 
-from bitscale.data.decode import Form, Limits, decode, readable_formats
-from bitscale.data.frames import pack, unpack, write
 from bitscale.errors import UnreadablePicture
+from bitscale.pictures.decode import TOO_MUCH_MEMORY, Limits, decode, load_readers, small_copy
+from bitscale.pictures.form import Form
+from bitscale.pictures.frames import pack, unpack, write
 
 
 def main(arguments: str) -> None:
     """Serve until stdin ends."""
-    told = json.loads(arguments)
-    size = told["form"]["size"]
-    form = Form(**{**told["form"], "size": size and (size[0], size[1])})
-    limits = Limits(**told["limits"])
+    limits = Limits(**json.loads(arguments))
     restrain(limits)
     warnings.simplefilter("ignore")
-    readable_formats()
+    load_readers()
+    take_one_thread()
     out, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
     write(out, pack({"ready": True}))
     os.dup2(nowhere, 1)  # what C libraries print must not come between frames
@@ -38,22 +38,37 @@ def main(arguments: str) -> None:
         while frame := unpack(buffer):
             for path in frame[0]["paths"]:
                 _alarm(2 * limits.seconds + 5)  # should the parent be gone; it counts the seconds itself
-                answer = decoded(path, form, limits)
+                answer = answered(path, frame[0]["wanted"], limits)
                 _alarm(0)
                 write(out, answer)
 
 
-def decoded(path: str, form: Form, limits: Limits) -> bytes:
+def answered(path: str, wanted: dict[str, Any], limits: Limits) -> bytes:
     """The frame that answers for one picture."""
     try:
-        picture = decode(path, form, limits)
-        facts: dict[str, Any] = {"shape": picture.pixels.shape, "content": picture.content.hex()}
-        facts |= {name: getattr(picture, name) for name in ("size", "modified", "format", "width", "height")}
-        return pack(facts, picture.pixels.tobytes())
+        if "side" in wanted:
+            small = small_copy(path, wanted["side"], limits)
+            return pack({"format": small.format}, small.data)
+        picture = decode(path, form_of(wanted["form"]), limits, places=bool(wanted.get("places")))
+        header: dict[str, Any] = {"shape": picture.shape, "content": picture.content.hex()}
+        header |= {name: getattr(picture, name) for name in ("size", "modified", "format", "width", "height", "exif")}
+        return pack(header, picture.data + picture.look)
     except UnreadablePicture as error:
         return pack({"reason": error.reason, "lasting": error.lasting})
     except MemoryError:
-        return pack({"reason": "needs more memory than a picture may. Make a smaller copy.", "lasting": True})
+        return pack({"reason": TOO_MUCH_MEMORY, "lasting": True})
+
+
+def form_of(told: dict[str, Any]) -> Form:
+    """A form as it was before it became JSON."""
+    size = told["size"]
+    return Form(**{**told, "size": size and (size[0], size[1])})
+
+
+def take_one_thread() -> None:
+    """Let AVIF's decoder start no threads: each would take a share of the memory allowed, one for every core."""
+    if "PIL.AvifImagePlugin" in sys.modules:
+        sys.modules["PIL.AvifImagePlugin"].__dict__["DEFAULT_MAX_THREADS"] = 1
 
 
 def restrain(limits: Limits) -> None:

@@ -1,28 +1,36 @@
 """Decoding in worker processes: a picture that kills, hangs or bursts its worker costs that picture and nothing else.
 
-One thread serves each worker. It keeps a few paths ahead in the pipe, counts the seconds of each, and replaces the
-worker when it dies. Results come out in the order of the paths; how far decoding runs ahead of whoever reads is
-bounded, and with it memory.
+One thread serves each worker (the calling one, where there are but one or two pictures). It keeps a few paths ahead in
+the pipe, counts the seconds of each, and replaces the worker when it dies. Results come out in the order of the paths;
+how far decoding runs ahead of whoever reads is bounded, and with it memory. Items, queries and thumbnails all come this
+way, under one set of limits.
 """
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from bitscale.data.child import CURE, Child
-from bitscale.data.decode import AS_IT_IS, LIMITS, Form, Limits, Picture
 from bitscale.errors import DataError, InputError, UnreadablePicture
+from bitscale.machine import cores
+from bitscale.pictures.arrays import Picture
+from bitscale.pictures.child import CURE, Child
+from bitscale.pictures.decode import LIMITS, Limits, Small
+from bitscale.pictures.exif import checked_exif
+from bitscale.pictures.form import AS_IT_IS, Form
+from bitscale.pictures.look import LOOK_BYTES
+from bitscale.pictures.pool import Pool
 
-Result = Picture | UnreadablePicture
+Result = Picture | Small | UnreadablePicture
 
+FEW = 2  # pictures that are waited for without threads: one worker decodes them
 AHEAD = 32  # pictures sent to a worker before the first of them is answered
 _PIPE = 49_152  # bytes of paths that may wait in a pipe: less than pipes hold, so that sending never blocks
 _HELD = 96 << 20  # bytes of decoded pictures that may wait to be read
@@ -36,40 +44,74 @@ def decode_files(
     *,
     workers: int | None = None,
     limits: Limits = LIMITS,
-) -> Generator[Result, None, None]:
-    """Every file decoded, or why not, in order. Close the iterator (or use it up) and no process is left."""
+    pool: Pool | None = None,
+    places: bool = False,
+) -> Generator[Picture | UnreadablePicture, None, None]:
+    """Every file decoded, or why not, in order. Close the iterator (or use it up) and no process is left.
+
+    workers   how many processes at most, one a core unless said
+    limits    what one picture may cost
+    pool      take processes from here instead, under its limits; they go on to wait there afterwards
+    places    read from EXIF where a picture was taken, too
+    """
+    each = prod(form.size) * form.channels if form.size else _HELD // 8
+    yield from _answers(paths, {"form": asdict(form), "places": places}, each, workers, limits, pool)
+
+
+def draw_small(
+    paths: Sequence[str],
+    side: int,
+    *,
+    workers: int | None = None,
+    limits: Limits = LIMITS,
+    pool: Pool | None = None,
+) -> Generator[Small | UnreadablePicture, None, None]:
+    """A small copy of every file to look at, at most `side` pixels high and wide, or why not: as `decode_files`."""
+    yield from _answers(paths, {"side": side}, 3 * side * side, workers, limits, pool)
+
+
+def workers_for(n_pictures: int) -> int:
+    """How many processes are worth while for so many pictures, as far as there are cores."""
+    return min(cores(), -(-n_pictures // 2))
+
+
+def _answers(
+    paths: Sequence[str],
+    wanted: Mapping[str, Any],
+    each: int,
+    workers: int | None,
+    limits: Limits,
+    pool: Pool | None,
+) -> Generator[Any, None, None]:
+    """What the workers answer, in order; `each` is about how many bytes an answer has."""
     if workers is not None and workers < 1:
         raise InputError(f"workers must be at least 1. Got {workers}.")
-    n_workers = min(workers or cores(), -(-len(paths) // 2))
-    run = _Run(paths, _window(form, n_workers), n_workers)
-    threads = [threading.Thread(target=_serve, args=(run, form, limits), daemon=True) for _ in range(n_workers)]
+    n_workers = workers_for(len(paths)) if workers is None else min(workers, -(-len(paths) // 2))
+    run = _Run(paths, wanted, min(max(_HELD // each, n_workers * 2, 4), 4096), n_workers)
+    lender = Pool(limits) if pool is None else pool
+    few = len(paths) <= FEW
+    threads = [threading.Thread(target=_serve, args=(run, lender), daemon=True) for _ in range(0 if few else n_workers)]
     try:
+        if few:
+            _serve(run, lender)
         for thread in threads:
             thread.start()
         yield from run
     finally:
-        run.stop()
+        if run.read < len(paths):
+            run.stop()
         for thread in threads:
             if thread.ident is not None:
                 thread.join()
-
-
-def cores() -> int:
-    """Processor cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def _window(form: Form, n_workers: int) -> int:
-    """How many pictures may be under way or waiting to be read."""
-    each = prod(form.size) * form.channels if form.size else _HELD // 8
-    return min(max(_HELD // each, n_workers * 2, 4), 4096)
+        if pool is None:
+            lender.close()
 
 
 class _Run:
     """The paths to decode, handed out in order, and the results, given out in order."""
 
-    def __init__(self, paths: Sequence[str], window: int, n_workers: int) -> None:
-        self.paths, self.window, self.n_workers = paths, window, n_workers
+    def __init__(self, paths: Sequence[str], wanted: Mapping[str, Any], window: int, n_workers: int) -> None:
+        self.paths, self.wanted, self.window, self.n_workers = paths, wanted, window, n_workers
         self.taken = self.read = 0
         self.results: dict[int, Result] = {}
         self.workers: set[Child] = set()
@@ -140,10 +182,10 @@ class _Run:
             self.room.notify_all()
 
 
-def _serve(run: _Run, form: Form, limits: Limits) -> None:
+def _serve(run: _Run, pool: Pool) -> None:
     """Keep one worker busy until the paths are used up; a dead one is replaced."""
     waiting: deque[int] = deque()
-    suspects: set[int] = set()
+    suspects: dict[int, float] = {}  # rows over which a worker died once, and the seconds they have left
     starts = 0
     try:
         while waiting or run.taken < len(run.paths):
@@ -151,24 +193,28 @@ def _serve(run: _Run, form: Form, limits: Limits) -> None:
                 waiting.extend(run.take(AHEAD, wait=True))
             if not waiting:
                 return
-            worker = Child(form, limits)
+            worker = pool.lend()
             run.enter(worker)
+            sound = False
             try:
                 if worker.greet():
                     starts = 0
-                    _feed(run, worker, waiting, suspects, limits.seconds)
+                    sound = _feed(run, worker, waiting, suspects, pool.limits.seconds)
                 elif (starts := starts + 1) == _STARTS:
                     raise DataError(f"{_STARTS} processes to decode pictures were killed while they started. {CURE}")
             finally:
                 run.leave(worker)
-                worker.end()
+                if sound and not run.stopped:
+                    pool.give_back(worker)
+                else:
+                    worker.end()
     except BaseException as error:
         if not run.stopped:
             run.fail(error)
 
 
-def _feed(run: _Run, worker: Child, waiting: deque[int], suspects: set[int], seconds: float) -> None:
-    """Send paths and pass on answers, until all are done or the worker is lost, which costs the first of `waiting`."""
+def _feed(run: _Run, worker: Child, waiting: deque[int], suspects: dict[int, float], seconds: float) -> bool:
+    """Send paths and pass on answers: True when all are done, False when the worker is lost, over the first waiting."""
     unsent, in_pipe = deque(waiting), 0
     pace, at = 0.0, time.monotonic()  # seconds a picture, about
     while True:
@@ -177,20 +223,21 @@ def _feed(run: _Run, worker: Child, waiting: deque[int], suspects: set[int], sec
             waiting.extend(fresh)
             unsent.extend(fresh)
         if not waiting:
-            return
+            return True
         chunk: list[str] = []
         while unsent and (in_pipe + _bytes(run.paths[unsent[0]]) < _PIPE or not (in_pipe or chunk)):
             chunk.append(run.paths[unsent.popleft()])
             in_pipe += _bytes(chunk[-1])
         if chunk:
-            worker.send(chunk)
+            worker.send(chunk, run.wanted)
         time.sleep(min(pace * len(waiting) / 4, _NAP))  # to be woken for some answers and not for each
+        left, asked = suspects.get(waiting[0], seconds), time.monotonic()
         try:
-            frames = worker.receive(seconds)
+            frames = worker.receive(left)
             answers = {row: _result(run.paths[row], *frame) for row, frame in zip(waiting, frames, strict=False)}
         except (EOFError, TimeoutError, ValueError, KeyError, TypeError) as error:  # dead, hung, or out of its mind
-            _lost(run, worker, waiting, suspects, error)
-            return
+            _lost(run, worker, waiting, suspects, left - (time.monotonic() - asked), error)
+            return False
         run.put(answers)
         for row in answers:
             waiting.popleft()
@@ -204,21 +251,30 @@ def _bytes(path: str) -> int:
     return 12 * len(path) + 64
 
 
-def _lost(run: _Run, worker: Child, waiting: deque[int], suspects: set[int], error: Exception) -> None:
-    """A worker hung or died over the first of `waiting`; after one death it may be innocent and is tried once more."""
+def _lost(
+    run: _Run, worker: Child, waiting: deque[int], suspects: dict[int, float], left: float, error: Exception
+) -> None:
+    """A worker hung or died over the first of `waiting`; after one death it may be innocent and is tried once more.
+
+    left    seconds that picture still has
+    """
+    end = worker.end()  # a worker that is out of its mind is of no more use
     if isinstance(error, TimeoutError):
         reason = "took longer to decode than a picture may. It is damaged, or its disk is slow."
     elif waiting[0] in suspects:
-        reason = f"ended the process that decoded it ({worker.end() or 'its answer made no sense'}). It is damaged."
+        reason = f"ended the process that decoded it ({end or 'its answer made no sense'}). It is damaged."
     else:
-        suspects.add(waiting[0])
+        suspects[waiting[0]] = max(left, 0.0)
         return
     row = waiting.popleft()
     run.put({row: UnreadablePicture(run.paths[row], reason)})
 
 
-def _result(path: str, facts: dict[str, Any], payload: bytes) -> Result:
-    if "reason" in facts:
-        return UnreadablePicture(path, facts["reason"], facts["lasting"])
-    pixels = np.frombuffer(payload, np.uint8).reshape(facts.pop("shape"))
-    return Picture(pixels, bytes.fromhex(facts.pop("content")), **facts)
+def _result(path: str, header: dict[str, Any], payload: bytes) -> Result:
+    if "reason" in header:
+        return UnreadablePicture(path, header["reason"], header["lasting"])
+    if "shape" not in header:
+        return Small(payload, header["format"])
+    pixels = np.frombuffer(payload, np.uint8, len(payload) - LOOK_BYTES).reshape(header.pop("shape"))
+    header["exif"] = checked_exif(header["exif"])
+    return Picture(pixels, bytes.fromhex(header.pop("content")), **header, look=payload[-LOOK_BYTES:])

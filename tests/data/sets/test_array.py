@@ -5,13 +5,13 @@ import pickle
 
 import numpy as np
 import pytest
-from tests.conftest import endurance
-from tests.hashers.clusters import features
 
 from bitscale.data import load_dataset
-from bitscale.data.vectors import Vectors, load_array, read_array, read_labels
+from bitscale.data.sets.array import Vectors, load_array, read_array, read_labels
 from bitscale.errors import BitscaleError, DataError, InputError
 from bitscale.hashers import make_hasher
+from tests.conftest import endurance
+from tests.hashers.clusters import features
 
 PART = features(200, seed=1, d=12)
 
@@ -45,7 +45,7 @@ def test_a_view_is_what_its_rows_are(files):
 
 
 def test_a_model_is_the_same_from_a_file_and_from_an_array(files):
-    from bitscale.data.splits import Labelled
+    from bitscale.data.labelled import Labelled
 
     part = read_array(files[0], files[1])
     settings = {"n_bits": 8, "features": "none", "iterations": 3, "images_per_class": 4}

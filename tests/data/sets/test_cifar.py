@@ -2,11 +2,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from formats import write_cifar
 
 from bitscale.data import load_dataset
-from bitscale.data.cifar import CIFAR10_FILES, read_records
-from bitscale.errors import DataError
+from bitscale.data.sets.cifar import CIFAR10_FILES, read_records
+from bitscale.errors import DataError, InputError
+from tests.data.formats import write_cifar
 
 
 def test_records(tmp_path: Path) -> None:
@@ -50,3 +50,17 @@ def test_label_bytes_outside_the_range(tmp_path: Path) -> None:
         write_cifar(tmp_path / "cifar-100-binary" / name, np.full((20, 2), 20))
     with pytest.raises(DataError, match="between 0 and 19"):
         load_dataset("cifar20", tmp_path)
+
+
+def test_cifar100_knows_both_labels(tmp_path: Path) -> None:
+    coarse = np.arange(40) % 20
+    for name in ("train.bin", "test.bin"):
+        write_cifar(tmp_path / "cifar-100-binary" / name, np.stack([coarse, coarse + 70], 1))
+    train = load_dataset("cifar100", tmp_path).train
+    assert train.labels.tolist() == (coarse + 70).tolist()
+    assert [(each.name, len(each.label_names)) for each in train.attributes] == [("fine", 100), ("coarse", 20)]
+    some = train.take(np.array([3, 5]))
+    assert some.attribute("coarse").labels.tolist() == [3, 5]
+    assert some.seen_as("coarse").labels.tolist() == [3, 5]
+    with pytest.raises(InputError, match="They have: fine, coarse"):
+        train.attribute("colour")

@@ -1,3 +1,5 @@
+import gc
+import os
 from pathlib import Path
 
 import numpy as np
@@ -5,8 +7,10 @@ import pytest
 from PIL import Image
 
 from bitscale.data import load_dataset, load_folder, read_folder
-from bitscale.data.files import read_image
+from bitscale.data.image_files import read_image
 from bitscale.errors import DataError, InputError
+from tests.pictures.made import png
+from tests.pictures.processes import children
 
 
 def write(path: Path, colour: int = 0, size: tuple[int, int] = (6, 4)) -> None:
@@ -114,7 +118,7 @@ def test_modes(tmp_path: Path) -> None:
     assert read_image(tmp_path / "grey.png").tolist() == [[[7] * 3]]
 
 
-def test_images_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_that_cannot_be_read(tmp_path: Path) -> None:
     write(tmp_path / "a.png", size=(400, 300))
     whole = (tmp_path / "a.png").read_bytes()
     (tmp_path / "half.png").write_bytes(whole[: len(whole) // 2])
@@ -122,8 +126,30 @@ def test_images_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for name in ("half.png", "text.png"):
         with pytest.raises(DataError, match=f"{name} cannot be read as an image"):
             read_image(tmp_path / name)
-    with pytest.raises(DataError, match="not there any more"):
+    with pytest.raises(DataError, match="is not there"):
         read_image(tmp_path / "gone.png")
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1_000)
+    (tmp_path / "huge.png").write_bytes(png(60_000, 60_000, b""))
     with pytest.raises(DataError, match="larger than is safe"):
-        read_image(tmp_path / "a.png")
+        read_image(tmp_path / "huge.png")
+
+
+def test_images_are_decoded_in_a_worker_that_ends_with_them(tmp_path: Path) -> None:
+    gc.collect()  # workers of tests before end with what they belonged to
+    before = set(children())
+    for name in ("a/1.png", "a/2.png", "b/1.png", "b/2.png"):
+        write(tmp_path / name)
+    images = read_folder(tmp_path).images
+    assert images[0].shape == images[3].shape
+    assert len(set(children()) - before) == 1
+    del images
+    gc.collect()
+    assert set(children()) <= before
+
+
+def test_names_that_are_no_text(tmp_path: Path) -> None:
+    for name in (b"a\xff/1\xfe.png", b"a\xff/2.png", b"b/1\xfd.png", b"b/2.png"):
+        write(tmp_path / os.fsdecode(name))
+    found = read_folder(tmp_path)
+    assert len(found.images.fingerprint) == 64
+    assert found.label_names == ("a\udcff", "b")
+    assert found.images[0].shape == found.images[1].shape

@@ -3,7 +3,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bitscale.data import load_dataset, mirflickr
+from bitscale.data import load_dataset
+from bitscale.data.sets import mirflickr
 from bitscale.errors import DataError
 
 NAMES = sorted([*mirflickr.CONCEPTS, *(f"{name}_r1" for name in mirflickr.CONCEPTS[:14])])
@@ -40,6 +41,7 @@ def test_packed(root: Path) -> None:
     assert row >= 10
     assert np.array_equal(split.query.images[0], pixels[row])
     assert 0 < split.chance_map() < 1
+    assert split.note == f"{used.sum()} of {len(labels)} pictures carry one of the 24 labels."
 
 
 def test_a_part_of_it_is_named_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

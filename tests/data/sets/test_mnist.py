@@ -3,11 +3,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from formats import idx, write_mnist
 
 from bitscale.data import load_dataset
-from bitscale.data.mnist import FILES, map_images, read_labels
+from bitscale.data.sets.mnist import FILES, open_images, read_labels
 from bitscale.errors import DataError
+from tests.data.formats import idx, write_mnist
 
 
 @pytest.mark.parametrize("zipped", [False, True])
@@ -33,7 +33,7 @@ def test_a_folder_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.
     write_mnist(tmp_path / "mnist", zipped=True)
     before = sorted((tmp_path / "mnist").iterdir())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("bitscale.data.mnist.os.access", lambda path, mode: False)
+    monkeypatch.setattr("bitscale.data.sets.mnist.os.access", lambda path, mode: False)
     split = load_dataset("mnist", tmp_path)
     assert split.query.images[0].shape == (28, 28, 1)
     assert sorted((tmp_path / "mnist").iterdir()) == before
@@ -66,7 +66,7 @@ def test_half_a_file(tmp_path: Path, zipped: bool) -> None:
 def test_bytes_that_are_not_idx(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"<html>not here</html>")
-    for read in (map_images, read_labels):
+    for read in (open_images, read_labels):
         with pytest.raises(DataError, match="not an idx file"):
             read(path)
     path.write_bytes(idx(np.zeros(5, np.uint8))[:-1])
@@ -74,7 +74,7 @@ def test_bytes_that_are_not_idx(tmp_path: Path) -> None:
         read_labels(path)
     path.write_bytes(b"\0\0\x08\3" + b"\xff" * 12)
     with pytest.raises(DataError, match="more than can be"):
-        map_images(path)
+        open_images(path)
 
 
 def test_a_zip_that_holds_more_than_it_says(tmp_path: Path) -> None:

@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bitscale.data import load_dataset, nuswide
+from bitscale.data import load_dataset
+from bitscale.data.sets import nuswide
 from bitscale.errors import DataError
+from bitscale.evaluation import Report, evaluate
+from bitscale.hashers import make_hasher
+from bitscale.hashers.card import model_card
 
 N = 400
 
@@ -42,6 +46,18 @@ def test_the_21_most_frequent_labels_and_queries_for_each(root: Path) -> None:
     assert split.database is split.query
     assert len(split.train) + len(split.query) <= N - 40
     assert split.train.labels.any(axis=1).all()
+    n = len(split.train) + len(split.query)
+    assert split.note == f"{n} images carry one of the 21 labels; the paper counts 195,969."
+
+
+def test_the_count_is_said_in_report_and_card(root: Path) -> None:
+    split = load_dataset("nus-wide", root)
+    hasher = make_hasher("lsh", n_bits=8, features="pixels@8")
+    hasher.fit(split.train)
+    report = evaluate(hasher, split, metrics="map")
+    assert "the paper counts 195,969" in " ".join(str(report).split())
+    assert Report.from_json(report.to_json()).note == split.note
+    assert split.note in model_card(hasher, split)
     assert split.train.images[0].shape == (2, 3, 3)
 
 

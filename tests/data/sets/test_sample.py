@@ -2,7 +2,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bitscale.data import load_dataset, sample
+from bitscale.data import load_dataset
+from bitscale.data.sets import sample
 
 
 def test_the_sample_needs_nothing(tmp_path: Path) -> None:

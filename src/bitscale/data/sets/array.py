@@ -13,24 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitscale.arrays import Int
 from bitscale.data.images import ArrayImages
-from bitscale.data.splits import (
-    SEED,
-    Int,
-    Labelled,
-    Labels,
-    Split,
-    check_protocol,
-    check_share,
-    draw_share,
-    others,
-    split_parts,
-)
+from bitscale.data.labelled import Labelled, Labels
+from bitscale.data.origin import whole
+from bitscale.data.split import SEED, Split, check_protocol, check_share, draw_share, others, split_parts
 from bitscale.errors import DataError, InputError
 
 PROTOCOLS = ("P0", "P0-db")
 LARGEST = 1e12  # sums of squares then stay within float32
 ROWS = 16_384  # looked at a time
+FEW = 16  # rows by which a file is told from others of its name
 
 
 class Vectors:
@@ -51,8 +44,8 @@ class Vectors:
         return self.shape[0]
 
     def __getitem__(self, which: Any) -> NDArray[np.float32]:
-        found = self.base[which if self.rows is None else self.rows[which]]
-        return np.ascontiguousarray(found, np.float32)
+        some = self.base[which if self.rows is None else self.rows[which]]
+        return np.ascontiguousarray(some, np.float32)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         whole = np.asarray(self.base if self.rows is None else self.base[self.rows])
@@ -101,7 +94,8 @@ def load_array(
     pool = read_array(path, labels)
     query = draw_share(pool, query_share, np.random.default_rng(seed))
     rest = others(query, len(pool))
-    return split_parts(Path(path).stem, protocol, pool.take(rest), pool.take(query), seed=seed)
+    name, content = Path(path).stem, pool.origin.content if pool.origin else ""
+    return split_parts(name, protocol, pool.take(rest), pool.take(query), seed=seed, content=content)
 
 
 def read_array(path: str | Path, labels: str | Path | None = None) -> Labelled:
@@ -110,12 +104,14 @@ def read_array(path: str | Path, labels: str | Path | None = None) -> Labelled:
     items: Any = ArrayImages(array) if array.dtype == np.uint8 else Vectors(array).check()
     if not len(items):
         raise DataError(f"{path} holds no rows. Save at least two.")
+    some = np.linspace(0, len(array) - 1, min(FEW, len(array))).astype(np.int64)
+    origin = whole(Path(path).stem, [repr(array.shape).encode(), *(array[row].tobytes() for row in some)])
     if labels is None:
-        return Labelled(items, np.zeros(len(items), np.int64), ("unlabelled",))
-    found, names = read_labels(Path(labels))
-    if len(found) != len(items):
-        raise DataError(f"every row needs its label. {path} has {len(items):,} rows, {labels} {len(found):,} labels.")
-    return Labelled(items, found, names)
+        return Labelled(items, np.zeros(len(items), np.int64), ("unlabelled",), origin)
+    classes, names = read_labels(Path(labels))
+    if len(classes) != len(items):
+        raise DataError(f"every row needs its label. {path} has {len(items):,} rows, {labels} {len(classes):,} labels.")
+    return Labelled(items, classes, names, origin)
 
 
 def read_labels(path: Path) -> tuple[Labels, tuple[str, ...]]:

@@ -1,7 +1,8 @@
-"""CIFAR-10, and CIFAR-20 (the superclasses of CIFAR-100), from the official binary files: 32x32 colour."""
+"""CIFAR-10, CIFAR-100 and CIFAR-20 (its superclasses), from the official binary files: 32x32 colour."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,8 @@ from numpy.typing import NDArray
 from bitscale.data.fetch import Source
 from bitscale.data.images import Joined, RecordImages
 from bitscale.data.info import DatasetInfo, require
-from bitscale.data.splits import PROTOCOLS, Labelled, Split, check_protocol, split_parts, split_pool
+from bitscale.data.labelled import Attribute, Labelled
+from bitscale.data.split import PROTOCOLS, Split, check_protocol, split_parts, split_pool
 from bitscale.errors import DataError
 
 PIXELS = (3, 32, 32)  # all red, then all green, then all blue
@@ -27,8 +29,23 @@ CIFAR20_NAMES = (
 )  # fmt: skip
 
 
-def read_records(path: Path, label_bytes: int) -> tuple[RecordImages, NDArray[np.int64]]:
-    """The images of one file, mapped, and the first label byte of each record."""
+CIFAR100_NAMES = (
+    "apple", "aquarium_fish", "baby", "bear", "beaver", "bed", "bee", "beetle", "bicycle", "bottle", "bowl", "boy",
+    "bridge", "bus", "butterfly", "camel", "can", "castle", "caterpillar", "cattle", "chair", "chimpanzee", "clock",
+    "cloud", "cockroach", "couch", "crab", "crocodile", "cup", "dinosaur", "dolphin", "elephant", "flatfish", "forest",
+    "fox", "girl", "hamster", "house", "kangaroo", "keyboard", "lamp", "lawn_mower", "leopard", "lion", "lizard",
+    "lobster", "man", "maple_tree", "motorcycle", "mountain", "mouse", "mushroom", "oak_tree", "orange", "orchid",
+    "otter", "palm_tree", "pear", "pickup_truck", "pine_tree", "plain", "plate", "poppy", "porcupine", "possum",
+    "rabbit", "raccoon", "ray", "road", "rocket", "rose", "sea", "seal", "shark", "shrew", "skunk", "skyscraper",
+    "snail", "snake", "spider", "squirrel", "streetcar", "sunflower", "sweet_pepper", "table", "tank", "telephone",
+    "television", "tiger", "tractor", "train", "trout", "tulip", "turtle", "wardrobe", "whale", "willow_tree", "wolf",
+    "woman", "worm",
+)  # fmt: skip
+FINE, COARSE = "fine", "coarse"  # the two things that are known of a picture of CIFAR-100
+
+
+def read_records(path: Path, label_bytes: int, which: int = 0) -> tuple[RecordImages, NDArray[np.int64]]:
+    """The images of one file, read when asked for, and one label byte of each record, the first unless said."""
     images = RecordImages(path, PIXELS, skip=label_bytes, planar=True)
     if not len(images):
         raise DataError(f"{path} is empty. Fetch it again.")
@@ -36,7 +53,7 @@ def read_records(path: Path, label_bytes: int) -> tuple[RecordImages, NDArray[np
     labels = []
     with path.open("rb") as file:
         while block := file.read(record * 1_000):
-            labels.append(np.frombuffer(block, np.uint8)[::record].copy())  # a view would keep the block
+            labels.append(np.frombuffer(block, np.uint8)[which::record].copy())  # a view would keep the block
     return images, np.concatenate(labels).astype(np.int64)
 
 
@@ -63,9 +80,29 @@ def load_cifar20(root: Path, protocol: str, seed: int) -> Split:
     folder = root / CIFAR20.folder
     if protocol in ("P0", "P0-db"):
         train = read_files(folder, ("train.bin",), 2, CIFAR20_NAMES)
-        return split_parts("cifar20", protocol, train, read_files(folder, ("test.bin",), 2, CIFAR20_NAMES), seed=seed)
+        test = read_files(folder, ("test.bin",), 2, CIFAR20_NAMES)
+        return split_parts("cifar20", protocol, train, test, seed=seed, drawn=False)
     pool = read_files(folder, ("train.bin", "test.bin"), 2, CIFAR20_NAMES)
     return split_pool("cifar20", protocol, pool, seed=seed)
+
+
+def read_both(folder: Path, names: tuple[str, ...]) -> Labelled:
+    """Files of CIFAR-100 by fine labels, with the coarse ones as a second attribute; a record begins with both."""
+    coarse = read_files(folder, names, 2, CIFAR20_NAMES)
+    fine = np.concatenate([read_records(folder / name, 2, which=1)[1] for name in names])
+    attributes = (Attribute(FINE, fine, CIFAR100_NAMES), Attribute(COARSE, coarse.labels, CIFAR20_NAMES))
+    return Labelled(coarse.images, fine, CIFAR100_NAMES, attributes=attributes)
+
+
+def load_cifar100(root: Path, protocol: str, seed: int) -> Split:
+    """P0 and P0-db keep the official parts (500 and 100 a class); C1 and C2 draw from all images."""
+    check_protocol(protocol, CIFAR100.protocols, CIFAR100.name)
+    require(CIFAR100, root)
+    folder = root / CIFAR100.folder
+    if protocol in ("P0", "P0-db"):
+        train, test = read_both(folder, ("train.bin",)), read_both(folder, ("test.bin",))
+        return split_parts("cifar100", protocol, train, test, seed=seed, drawn=False)
+    return split_pool("cifar100", protocol, read_both(folder, ("train.bin", "test.bin")), seed=seed)
 
 
 def _absent(folder: Path, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -121,4 +158,8 @@ CIFAR20 = DatasetInfo(
             unpack=True,
         ),
     ),
+)
+
+CIFAR100 = replace(
+    CIFAR20, name="cifar100", title="CIFAR-100 (fine and coarse labels)", n_labels=100, load=load_cifar100
 )

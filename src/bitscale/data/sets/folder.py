@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import csv
+import os
 from pathlib import Path, PurePosixPath
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.data.decode import SUFFIXES
-from bitscale.data.files import FileImages
-from bitscale.data.listing import list_pictures
-from bitscale.data.splits import (
-    SEED,
-    Labelled,
-    Split,
-    check_protocol,
-    check_seed,
-    check_share,
-    draw_share,
-    others,
-    split_parts,
-)
+from bitscale.data.image_files import FileImages
+from bitscale.data.labelled import Labelled
+from bitscale.data.origin import Origin, whole
+from bitscale.data.split import SEED, Split, check_protocol, check_seed, check_share, draw_share, others, split_parts
 from bitscale.errors import DataError
+from bitscale.pictures.decode import SUFFIXES
+from bitscale.pictures.listing import list_pictures
 
 PROTOCOLS = ("P0", "P0-db")
 
@@ -49,7 +42,9 @@ def load_folder(
     pool = read_folder(folder, labels=labels, separator=separator)
     query = draw_share(pool, query_share, np.random.default_rng(seed))
     rest = others(query, len(pool))
-    return split_parts(Path(folder).resolve().name, protocol, pool.take(rest), pool.take(query), seed=seed)
+    name = Path(folder).resolve().name
+    content = pool.origin.content if pool.origin else ""
+    return split_parts(name, protocol, pool.take(rest), pool.take(query), seed=seed, content=content)
 
 
 def read_folder(folder: str | Path, *, labels: str | Path | None = None, separator: str = ";") -> Labelled:
@@ -68,7 +63,8 @@ def read_folder(folder: str | Path, *, labels: str | Path | None = None, separat
         )
     classes = sorted(set(tops))
     index = {name: i for i, name in enumerate(classes)}
-    return Labelled(FileImages(base, names), np.array([index[top] for top in tops], np.int64), tuple(classes))
+    labels_of = np.array([index[top] for top in tops], np.int64)
+    return Labelled(FileImages(base, names), labels_of, tuple(classes), _origin(base, names))
 
 
 def has_folders(base: Path) -> bool:
@@ -79,15 +75,20 @@ def has_folders(base: Path) -> bool:
 def unlabelled_folder(base: Path) -> Labelled:
     """All images of a folder, of one class, "unlabelled": for methods that look at no labels."""
     names = list_images(base)
-    return Labelled(FileImages(base, names), np.zeros(len(names), np.int64), ("unlabelled",))
+    labels = np.zeros(len(names), np.int64)
+    return Labelled(FileImages(base, names), labels, ("unlabelled",), _origin(base, names))
+
+
+def _origin(base: Path, names: list[str]) -> Origin:
+    return whole(base.resolve().name, (os.fsencode(name) for name in sorted(names)))
 
 
 def list_images(base: Path) -> list[str]:
     """The image files below a folder, in order of their path; links to folders are not followed."""
-    found = [Path(file.path).relative_to(base).as_posix() for file in list_pictures(str(base)).files]
-    if not found:
+    names = [Path(file.path).relative_to(base).as_posix() for file in list_pictures(str(base)).files]
+    if not names:
         raise DataError(f"no image found below {base}. Known endings: {', '.join(sorted(SUFFIXES))}.")
-    return sorted(found)
+    return sorted(names)
 
 
 def _from_csv(base: Path, table: Path, separator: str) -> Labelled:
@@ -103,7 +104,7 @@ def _from_csv(base: Path, table: Path, separator: str) -> Labelled:
         labels = np.zeros((len(lots), len(classes)), np.bool_)
         for row, lot in enumerate(lots):
             labels[row, [index[label] for label in lot]] = True
-    return Labelled(FileImages(base, names), labels, tuple(classes))
+    return Labelled(FileImages(base, names), labels, tuple(classes), _origin(base, names))
 
 
 def _read_csv(base: Path, table: Path, separator: str) -> tuple[list[str], list[list[str]]]:

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
+from bitscale.arrays import Bool
 from bitscale.data.fetch import Source
-from bitscale.data.files import FileImages
+from bitscale.data.image_files import FileImages
 from bitscale.data.images import RecordImages
 from bitscale.data.info import DatasetInfo, require
-from bitscale.data.splits import Bool, Images, Labelled, Split, check_protocol, others, split_parts
+from bitscale.data.labelled import Images, Labelled
+from bitscale.data.split import Split, check_protocol, others, split_parts
 from bitscale.errors import DataError
 
 N_QUERIES = 2_000
@@ -42,7 +44,8 @@ def load(root: Path, protocol: str, seed: int) -> Split:
     name = MIRFLICKR.name if len(images) == N_PICTURES else f"{MIRFLICKR.name}-{len(images)}"  # a part is named so
     query = np.sort(np.random.default_rng(seed).permutation(len(pool))[:N_QUERIES])
     rest = others(query, len(pool))
-    return split_parts(name, protocol, pool.take(rest), pool.take(query), seed=seed)
+    note = f"{len(pool):,} of {len(images):,} pictures carry one of the {len(CONCEPTS)} labels."
+    return split_parts(name, protocol, pool.take(rest), pool.take(query), seed=seed, note=note)
 
 
 def read_packed(folder: Path) -> tuple[Images, Bool]:

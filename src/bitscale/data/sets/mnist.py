@@ -14,12 +14,13 @@ from typing import IO, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bitscale.atomic import write_whole
 from bitscale.data.fetch import Source
 from bitscale.data.images import Joined, RecordImages
 from bitscale.data.info import DatasetInfo, require
-from bitscale.data.splits import PROTOCOLS, Labelled, Split, check_protocol, split_parts, split_pool
+from bitscale.data.labelled import Labelled
+from bitscale.data.split import PROTOCOLS, Split, check_protocol, split_parts, split_pool
 from bitscale.errors import DataError
-from bitscale.files import write_whole
 
 FILES = (
     "train-images-idx3-ubyte",
@@ -59,8 +60,8 @@ def read_labels(path: Path) -> NDArray[np.int64]:
     return np.frombuffer(values, np.uint8).astype(np.int64)
 
 
-def map_images(path: Path) -> RecordImages:
-    """The images of a plain idx3 file, mapped."""
+def open_images(path: Path) -> RecordImages:
+    """The images of a plain idx3 file, each read when it is asked for."""
     with path.open("rb") as file:
         shape = read_header(file, path)
         offset = file.tell()
@@ -90,8 +91,9 @@ def _cached_place(path: Path) -> Path:
     """Where no one but the user can write: a shared temporary folder could hold pixels of someone else."""
     from platformdirs import user_cache_path
 
-    facts = path.stat()
-    known = hashlib.sha256(f"{path.resolve()} {facts.st_size} {facts.st_mtime_ns}".encode()).hexdigest()[:16]
+    status = path.stat()
+    about = os.fsencode(path.resolve()) + f" {status.st_size} {status.st_mtime_ns}".encode()
+    known = hashlib.sha256(about).hexdigest()[:16]
     folder = user_cache_path("bitscale", appauthor=False) / "unzipped"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder / f"{path.stem}-{known}"
@@ -133,7 +135,7 @@ def read_part(folder: Path, images: str, labels: str, names: tuple[str, ...]) ->
     if image_file is None or label_file is None:
         raise DataError(f"{images} and {labels} must both be in {folder}. Fetch them again.")
     plain = unzipped(image_file) if image_file.suffix == ".gz" else image_file
-    return Labelled(map_images(plain), read_labels(label_file), names)
+    return Labelled(open_images(plain), read_labels(label_file), names)
 
 
 def load(info: DatasetInfo, names: tuple[str, ...], root: Path, protocol: str, seed: int) -> Split:
@@ -143,7 +145,7 @@ def load(info: DatasetInfo, names: tuple[str, ...], root: Path, protocol: str, s
     train = read_part(root / info.folder, FILES[0], FILES[1], names)
     test = read_part(root / info.folder, FILES[2], FILES[3], names)
     if protocol in ("P0", "P0-db"):
-        return split_parts(info.name, protocol, train, test, seed=seed)
+        return split_parts(info.name, protocol, train, test, seed=seed, drawn=False)
     pool = Labelled(Joined([train.images, test.images]), np.concatenate([train.labels, test.labels]), names)
     return split_pool(info.name, protocol, pool, seed=seed)
 

@@ -4,8 +4,9 @@
     nus-wide/Groundtruth/AllLabels/Labels_*.txt        81 files, a 0 or 1 a line
     nus-wide/Flickr/...                                the images
 
-Images with none of the 21 labels are left out. P0-db takes MAP within the first 50,000 hits, as the
-paper says; P0 searches the 2,100 queries within themselves, where 50,000 cannot be met.
+Images with none of the 21 labels are left out. Images keep their size here: deep methods on pixels bring them to
+64x64, all of each image, as the paper does; other features see them as they are. P0-db takes MAP within the first
+50,000 hits, as the paper says; P0 searches the 2,100 queries within themselves, where 50,000 cannot be met.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from bitscale.data.files import FileImages
+from bitscale.arrays import Bool, Int
+from bitscale.data.image_files import FileImages
 from bitscale.data.info import DatasetInfo, require
-from bitscale.data.splits import Bool, Int, Labelled, Split, check_protocol, others, split_parts
+from bitscale.data.labelled import Labelled
+from bitscale.data.split import Split, check_protocol, others, split_parts
 from bitscale.errors import DataError
 
 N_CONCEPTS, N_LABELS, QUERIES_PER_LABEL, TOP = 81, 21, 100, 50_000
+IN_THE_PAPER = 195_969  # images with one of the labels
 LIST = "ImageList/Imagelist.txt"
 LABELS = "Groundtruth/AllLabels"
 IMAGES = "Flickr"
@@ -39,7 +43,8 @@ def load(root: Path, protocol: str, seed: int) -> Split:
     pool = Labelled(FileImages(folder / IMAGES, kept), labels[rows], label_names)
     query = draw_queries(pool.labels, QUERIES_PER_LABEL, np.random.default_rng(seed))
     rest = others(query, len(pool))
-    return split_parts("nus-wide", protocol, pool.take(rest), pool.take(query), seed=seed, top=TOP)
+    note = f"{len(pool):,} images carry one of the {N_LABELS} labels; the paper counts {IN_THE_PAPER:,}."
+    return split_parts("nus-wide", protocol, pool.take(rest), pool.take(query), seed=seed, top=TOP, note=note)
 
 
 def read_list(path: Path) -> list[str]:

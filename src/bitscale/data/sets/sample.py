@@ -13,12 +13,14 @@ import numpy as np
 
 from bitscale.data.images import ArrayImages
 from bitscale.data.info import DatasetInfo
-from bitscale.data.mnist import CLOTHES, FILES, read_header
-from bitscale.data.splits import Labelled, Split, check_protocol, split_parts
+from bitscale.data.labelled import Labelled
+from bitscale.data.sets.mnist import CLOTHES, FILES, read_header
+from bitscale.data.split import Split, check_protocol, split_parts
 
 
-def _read(name: str) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
-    packed = files("bitscale.data").joinpath("sample_data", f"{name}.gz")
+def read_bundled(name: str) -> np.ndarray[tuple[int, ...], np.dtype[np.uint8]]:
+    """One file of the sample, unpacked: (n, ...)."""
+    packed = files("bitscale.data.sets").joinpath("sample_data", f"{name}.gz")
     with packed.open("rb") as file, gzip.open(file, "rb") as plain:
         shape = read_header(plain, Path(name))
         return np.frombuffer(plain.read(), np.uint8).reshape(shape)
@@ -28,10 +30,10 @@ def load(root: Path, protocol: str, seed: int) -> Split:
     """4,000 images to train, 1,000 queries; nothing is drawn, and no data folder is needed."""
     check_protocol(protocol, SAMPLE.protocols, SAMPLE.name)
     train, query = (
-        Labelled(ArrayImages(_read(images)), _read(labels).astype(np.int64), CLOTHES)
+        Labelled(ArrayImages(read_bundled(images)), read_bundled(labels).astype(np.int64), CLOTHES)
         for images, labels in (FILES[:2], FILES[2:])
     )
-    return split_parts("sample", protocol, train, query, seed=seed)
+    return split_parts("sample", protocol, train, query, seed=seed, drawn=False)
 
 
 SAMPLE = DatasetInfo(

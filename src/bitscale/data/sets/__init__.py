@@ -1,0 +1,1 @@
+"""The datasets, one file each; `bitscale.data.catalogue` lists them."""

@@ -1,0 +1,32 @@
+"""What this machine gives a process: processor cores and memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import psutil
+
+
+def cores() -> int:
+    """Processor cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def free_memory() -> int:
+    """Bytes that may still be taken: what the system has, or less where the control group allows less."""
+    left = _left_in_group()
+    available = int(psutil.virtual_memory().available)
+    return available if left is None else min(available, left)
+
+
+def _left_in_group() -> int | None:
+    """What a container's limit leaves (cgroup v2), None where there is none; psutil does not look at it."""
+    group = Path("/sys/fs/cgroup")
+    try:
+        limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
+        lines = (group / "memory.stat").read_text().splitlines()
+    except (OSError, ValueError):  # "max" is no number
+        return None
+    cached = sum(int(line.split()[1]) for line in lines if line.startswith("inactive_file "))  # given back when asked
+    return limit - used + cached

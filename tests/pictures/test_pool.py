@@ -1,0 +1,146 @@
+"""Workers kept warm: lent, given back, replaced when they died, and ended with their pool."""
+
+import gc
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+from bitscale.errors import UnreadablePicture
+from bitscale.machine import cores
+from bitscale.pictures.arrays import Picture, read_picture
+from bitscale.pictures.decode import Limits, Small
+from bitscale.pictures.form import Form
+from bitscale.pictures.pool import Pool
+from bitscale.pictures.workers import decode_files, draw_small
+from tests.pictures.bombs import BOMBS
+from tests.pictures.made import save
+from tests.pictures.processes import children
+
+GREY = Form((28, 28), 1)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return str(save(tmp_path / "a.png"))
+
+
+def only(results):
+    (result,) = results
+    return result
+
+
+def test_one_worker_serves_every_form_and_small_copies(path):
+    with Pool() as pool:
+        assert not children()
+        pool.start()
+        worker = children()
+        assert len(worker) == 1
+        for form in (GREY, Form((20, 30)), Form((8, 8), middle=True), Form()):
+            picture = only(decode_files([path], form, pool=pool))
+            assert np.array_equal(picture.pixels, read_picture(path, form).pixels)
+        assert isinstance(only(draw_small([path], 16, pool=pool)), Small)
+        assert children() == worker
+    assert not children()
+
+
+def test_no_more_are_kept_than_there_are_cores(path):
+    with Pool() as pool:
+        pool.start(1_000)
+        assert len(children()) == cores()
+        lent = [pool.lend() for _ in range(cores() + 2)]
+        for worker in lent:
+            pool.give_back(worker)
+        assert len(children()) == cores()
+    assert not children()
+
+
+def test_a_worker_that_died_while_it_waited_costs_nothing(path):
+    with Pool() as pool:
+        for _ in range(3):
+            assert isinstance(only(decode_files([path], GREY, pool=pool)), Picture)
+            os.kill(children()[0], signal.SIGKILL)
+        assert isinstance(only(decode_files([path], GREY, pool=pool)), Picture)
+
+
+def test_a_bomb_costs_its_worker_and_the_next_picture_nothing(path, tmp_path):
+    (tmp_path / "b").write_bytes(BOMBS["jpeg 6,000 scans"]())
+    with Pool(Limits(seconds=0.5)) as pool:
+        pool.start()
+        before = children()
+        bad = only(decode_files([str(tmp_path / "b")], GREY, pool=pool))
+        assert isinstance(bad, UnreadablePicture)
+        assert "took longer" in bad.reason
+        assert not set(before) & set(children())
+    with Pool() as pool:
+        mixed = list(decode_files([path, str(tmp_path / "none"), path], GREY, pool=pool))
+        assert [isinstance(one, Picture) for one in mixed] == [True, False, True]
+        assert children()
+
+
+def test_a_closed_pool_still_serves_and_keeps_nothing(path):
+    pool = Pool()
+    pool.start()
+    pool.close()
+    pool.start()
+    assert not children()
+    assert isinstance(only(decode_files([path], GREY, pool=pool)), Picture)
+    assert not children()
+
+
+def test_a_pool_nobody_holds_ends_its_workers():
+    pool = Pool()
+    pool.start()
+    assert children()
+    del pool
+    gc.collect()
+    assert not children()
+
+
+def test_a_call_given_up_leaves_no_worker_half_asked(path):
+    with Pool() as pool:
+        stream = decode_files([path] * 500, GREY, pool=pool)
+        next(stream)
+        stream.close()
+        assert not children()
+        assert isinstance(only(decode_files([path], GREY, pool=pool)), Picture)
+
+
+def test_several_threads_share_one_pool(tmp_path):
+    paths = [str(save(tmp_path / f"{i}.png", i)) for i in range(6)]
+    wanted = [read_picture(path, GREY).pixels for path in paths]
+    answers = {}
+
+    def ask(i):
+        answers[i] = [only(decode_files([paths[i]], GREY, pool=pool)).pixels for _ in range(10)]
+
+    with Pool() as pool:
+        threads = [threading.Thread(target=ask, args=(i,)) for i in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(children()) <= cores()
+    for i in range(6):
+        assert all(np.array_equal(pixels, wanted[i]) for pixels in answers[i])
+
+
+def test_a_forked_process_leaves_the_workers_to_its_parent(path):
+    with Pool() as pool:
+        decode = lambda: only(decode_files([path], GREY, pool=pool))  # noqa: E731
+        assert isinstance(decode(), Picture)
+        before = children()
+        pid = os.fork()
+        if not pid:
+            fine = False
+            try:
+                fine = isinstance(decode(), Picture)
+                pool.close()
+            finally:
+                os._exit(0 if fine else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        assert children() == before
+        assert isinstance(decode(), Picture)
+        assert children() == before
