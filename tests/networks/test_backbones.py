@@ -10,18 +10,20 @@ import torch
 
 import bitscale as bs
 from bitscale.data.images import ListImages
-from bitscale.data.splits import Labelled
+from bitscale.data.labelled import Labelled
 from bitscale.deep import train as module
-from bitscale.deep.backbones import BACKBONES
-from bitscale.deep.layers import array_shapes, count
-from bitscale.deep.network import HashNetwork
-from bitscale.deep.plan import plan
-from bitscale.deep.pretrained import start_from
 from bitscale.deep.source import ImageSource
 from bitscale.errors import InputError
 from bitscale.features import make_features
 from bitscale.hashers.card import model_card
+from bitscale.networks.backbones import BACKBONES
+from bitscale.networks.layers import array_shapes, count
+from bitscale.networks.paper import network_layers
+from bitscale.networks.torch import HashNetwork
+from bitscale.networks.weights import PUBLISHED, find_weights, published_arrays
 from tests.cli.run import bitscale
+
+pytestmark = pytest.mark.slow
 
 NAMES = tuple("abcd")
 RNG = np.random.default_rng(0)
@@ -44,6 +46,11 @@ def make(network="mobilenetv2", name="nested", **options):
     return bs.make_hasher(name, n_bits=8, network=network, **{**QUICK, **options})
 
 
+def start_from(name, network, layers, size):
+    pretrained = [layer for layer in layers if layer.pretrained]
+    network.start_from(published_arrays(name, pretrained, size, find_weights(name, None)), PUBLISHED[name].mean_std)
+
+
 @pytest.fixture(scope="module", params=BACKBONES)
 def fitted(request):
     return make(request.param, validation_share=0.2).fit(TRAIN)
@@ -52,11 +59,11 @@ def fitted(request):
 @pytest.mark.parametrize("name", BACKBONES)
 @pytest.mark.parametrize("size", [32, 45])
 def test_it_starts_as_the_published_network(name, size):
-    layers = plan(name, (3, size, size), 8)
+    layers = network_layers(name, (3, size, size), 8)
     network = HashNetwork(layers, (3, size, size), "free").eval()
-    start_from(name, network)
+    start_from(name, network, layers, size)
     expected = make_features(f"{name}@{size}").extract(TRAIN.images.take(np.arange(6)))
-    batch = ImageSource(TRAIN.images, size, colour=True).batch(np.arange(6))
+    batch = ImageSource(TRAIN.images, (size, size), colour=True).batch(np.arange(6))
     with torch.no_grad():
         found = network.backbone((batch - network.input_mean) / network.input_spread).numpy()
     np.testing.assert_allclose(found, expected, atol=2e-4)
@@ -64,7 +71,7 @@ def test_it_starts_as_the_published_network(name, size):
 
 @pytest.mark.parametrize(("name", "parameters"), [("mobilenetv2", 2_223_872), ("efficientnet-lite0", 3_371_008)])
 def test_the_plan_is_what_is_built(name, parameters):
-    layers = plan(name, (3, 64, 64), 8)
+    layers = network_layers(name, (3, 64, 64), 8)
     network = HashNetwork(layers, (3, 64, 64), "free").eval()
     assert count([layer for layer in layers if layer.pretrained]) == parameters  # as published, without the classifier
     assert sum(p.numel() for p in network.parameters()) == count(layers)
@@ -78,7 +85,7 @@ def test_the_plan_is_what_is_built(name, parameters):
 
 def test_onnxruntime_says_what_torch_says(fitted):
     rows = np.arange(20)
-    batch = ImageSource(TRAIN.images, 32, colour=True).batch(rows)
+    batch = ImageSource(TRAIN.images, (32, 32), colour=True).batch(rows)
     with torch.no_grad():
         expected = fitted.network.project(batch).numpy()
     squares = batch.permute(0, 2, 3, 1).to(torch.uint8).numpy()
@@ -124,8 +131,9 @@ def test_resume_gives_the_same_weights_bit_for_bit(freeze, tmp_path, monkeypatch
 
 
 def test_rate_and_statistics_are_settings():
-    start = HashNetwork(plan("mobilenetv2", (3, 32, 32), 8), (3, 32, 32), "ordered")
-    start_from("mobilenetv2", start)
+    layers = network_layers("mobilenetv2", (3, 32, 32), 8)
+    start = HashNetwork(layers, (3, 32, 32), "ordered")
+    start_from("mobilenetv2", start, layers, 32)
     backbone = {f"phi.{key}" for key in start.backbone.state_dict() if "num_batches" not in key}
 
     def changed(**options):
@@ -158,11 +166,11 @@ def test_the_paper_network_takes_mixed_sizes_at_an_input_size():
 
 def test_what_cannot_be_fine_tuned():
     with pytest.raises(InputError, match='features="mobilenetv2@224"'):
-        make(features="gist")
+        bs.make_hasher("nested", n_bits=8, network="mobilenetv2", features="gist")
     with pytest.raises(InputError, match="32 to 2048"):
         make(input_size=16)
-    with pytest.raises(InputError, match="colour squares"):
-        plan("mobilenetv2", (1, 64, 64), 8)
+    with pytest.raises(InputError, match="colour pictures"):
+        network_layers("mobilenetv2", (1, 64, 64), 8)
     for network in ("timm:resnet18", "alexnet"):
         with pytest.raises(InputError, match=f"features='{network}'"):
             make(network)
@@ -174,7 +182,7 @@ def test_card_and_info_say_that_it_was_fine_tuned(fitted, tmp_path):
     split = bs.load_dataset("sample")
     card = model_card(fitted, split)
     assert f"{fitted.settings.network}, pretrained on ImageNet" in card
-    assert "fine-tuned at 32 pixels, 0.02 of the head's learning rate" in card
+    assert "fine-tuned at 32x32 pixels, 0.02 of the head's learning rate" in card
     fitted.save(tmp_path / "m.safetensors")
     facts = json.loads(bitscale("info", tmp_path / "m.safetensors", "--json").stdout)
     assert "fine-tuned" in facts["backbone"]

@@ -3,8 +3,9 @@
     pixels                     the image itself, flattened
     gist                       512 Gabor energies (Oliva and Torralba)
     mobilenetv2                1,280 numbers of an ImageNet-pretrained network
-    efficientnet-lite0         1,280 numbers of another
+    efficientnet-lite0         1,280 numbers of another; so -lite1, -lite2, and -lite4 where the weight file is given
     alexnet                    its 4,096 (fc7), where the weight file is given
+    onnx:FILE                  what a network of your own gives, run by onnxruntime; openvino:FILE.xml by openvino
     timm:NAME                  any timm model, where timm is installed
     none                       your own float32 vectors in the place of images
 
@@ -17,51 +18,71 @@ import difflib
 from pathlib import Path
 
 from bitscale.errors import InputError
-from bitscale.features.base import Features, Given
+from bitscale.features.base import GIST_VERSION, Features, Given
+from bitscale.features.cnn import CnnFeatures
+from bitscale.features.gist import GistFeatures
+from bitscale.features.own import OwnFeatures, is_own, pinned, same_network
+from bitscale.features.pixels import PixelFeatures
+from bitscale.features.timm import TimmFeatures
+from bitscale.networks.backbones import PRETRAINED
 
-__all__ = ["Features", "feature_names", "make_features"]
-
-_CNN = ("mobilenetv2", "efficientnet-lite0", "alexnet")
+__all__ = ["Features", "feature_names", "features_identity", "make_features", "newest_version", "pinned_name"]
 
 
 def feature_names() -> tuple[str, ...]:
-    """The names `make_features` knows; besides, `timm:` and the name of a timm model."""
-    return ("pixels", "gist", *_CNN, "none")
+    """The names `make_features` knows; besides, `timm:` and the name of a timm model, and `onnx:` with a file."""
+    return ("pixels", "gist", *PRETRAINED, "none")
 
 
-def make_features(name: str, cache: str | Path | None = None, *, weights: str | Path | None = None) -> Features:
-    """The extractor of that name; `cache` is a folder for its results, `weights` your own weight file."""
+def make_features(
+    name: str, cache: str | Path | None = None, *, weights: str | Path | None = None, version: int | None = None
+) -> Features:
+    """The extractor of that name; `cache` is a folder for its results, `weights` your own weight file.
+
+    `version` is that of the computation, the newest unless one is given: a model keeps what it was fitted on.
+    """
+    if is_own(name) and weights is None:
+        features: Features = OwnFeatures(name)
+        features.cache = None if cache is None else Path(cache)
+        return features
     kind, _, said = name.partition("@")
     if said and not said.isdecimal():
         raise InputError(f"what follows @ must be an image size in pixels, as in gist@64. Got {name!r}.")
-    features = _make(kind, int(said) if said else None, None if weights is None else Path(weights))
+    features = _make(kind, int(said) if said else None, None if weights is None else Path(weights), version)
     features.cache = None if cache is None else Path(cache)
     return features
 
 
-def _make(kind: str, size: int | None, weights: Path | None) -> Features:
+def pinned_name(name: str) -> str:
+    """A name as a model keeps it: a network of the user's own with its whole path and its sha256."""
+    return pinned(name) if is_own(name) else name
+
+
+def features_identity(name: str) -> str:
+    """What tells features apart: the name, or the sha256 of a network of the user's own."""
+    return same_network(name) if is_own(name) else name
+
+
+def newest_version(name: str) -> int:
+    """The version in which features of that name are computed unless an older one is asked for."""
+    return GIST_VERSION if name.partition("@")[0] == "gist" else 1
+
+
+def _make(kind: str, size: int | None, weights: Path | None, version: int | None) -> Features:
     if kind.startswith("timm:") and weights is None:
-        from bitscale.features.timm_models import TimmFeatures
-
         return TimmFeatures(kind, size)
-    if kind in _CNN:
-        from bitscale.features.cnn import CnnFeatures
-
+    if kind in PRETRAINED:
         return CnnFeatures(kind, size, weights)
     if weights is not None:
-        raise InputError(f"weights= is for {', '.join(_CNN)}. Got it for {kind!r}.")
+        raise InputError(f"weights= is for {', '.join(PRETRAINED)}. Got it for {kind!r}.")
     if kind == "pixels":
-        from bitscale.features.pixels import PixelFeatures
-
         return PixelFeatures(size)
     if kind == "gist":
-        from bitscale.features.gist import GistFeatures
-
-        return GistFeatures() if size is None else GistFeatures(size)
+        return GistFeatures(size or GistFeatures.usual, version or GIST_VERSION)
     if kind == "none":
         return Given()
     near = difflib.get_close_matches(kind, feature_names(), 1, 0.5)
     raise InputError(
         f"no features are called {kind!r}{f'; did you mean {near[0]!r}?' if near else '.'} "
-        f"Known: {', '.join(feature_names())}, or timm:NAME."
+        f"Known: {', '.join(feature_names())}, or timm:NAME, onnx:FILE, openvino:FILE.xml."
     )

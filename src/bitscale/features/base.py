@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bitscale.data.decode import AS_IT_IS, Form
-from bitscale.data.images import Pixels, as_images, read
-from bitscale.data.splits import Images
+from bitscale.arrays import Float32, Pixels, Progress
+from bitscale.data.images import as_images, read
+from bitscale.data.labelled import Images
 from bitscale.errors import InputError
+from bitscale.features.cache import cached_extract
+from bitscale.pictures.form import AS_IT_IS, Form
 
-Float32 = NDArray[np.float32]
-Progress = Callable[[int, int], None]  # images done, images in all
+GIST_VERSION = 2  # the only features whose computation has changed
 AnyImages = Images | Sequence[Pixels] | Pixels
 
 
@@ -29,6 +29,7 @@ class Features(ABC):
     batch_size: int = 64
     cache: Path | None = None  # where results are kept, None for nowhere
     cacheable: bool = True
+    version: int = 1  # of the computation; a model keeps the one it was fitted on
     form: Form = AS_IT_IS  # how picture files are best decoded for it
 
     @property
@@ -48,17 +49,15 @@ class Features(ABC):
         """The features of all images: float32 (n, d); mapped from the cache where there is one."""
         lazy = as_images(images)
         if self.cache is not None and self.cacheable and len(lazy):
-            from bitscale.features.cache import cached_extract
-
             return cached_extract(self, lazy, self.cache, progress)
-        found: Float32 | None = None
+        vectors: Float32 | None = None
         for start, block in self.blocks(lazy):
-            if found is None:
-                found = np.empty((len(lazy), block.shape[1]), np.float32)
-            found[start : start + len(block)] = block
+            if vectors is None:
+                vectors = np.empty((len(lazy), block.shape[1]), np.float32)
+            vectors[start : start + len(block)] = block
             if progress:
                 progress(start + len(block), len(lazy))
-        return np.zeros((0, self.dim or 0), np.float32) if found is None else found
+        return np.zeros((0, self.dim or 0), np.float32) if vectors is None else vectors
 
     def blocks(self, images: Images, start: int = 0) -> Iterator[tuple[int, Float32]]:
         """Pairs of (first row, features of some rows), from `start` on; the next batch is read ahead."""

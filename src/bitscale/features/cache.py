@@ -17,13 +17,16 @@ import json
 import os
 import zlib
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from bitscale.data.splits import Images
+from bitscale.arrays import Float32, Progress
+from bitscale.data.labelled import Images
 from bitscale.errors import FileError
-from bitscale.features.base import Features, Float32, Progress
+
+if TYPE_CHECKING:
+    from bitscale.features.base import Features
 
 CHUNK = 512  # images; at least one batch
 _BLOCK = 1 << 22
@@ -33,48 +36,50 @@ def cached_extract(features: Features, images: Images, cache: Path, progress: Pr
     """The features of `images`, mapped from the cache; what is not there yet is computed."""
     from filelock import FileLock
 
-    facts = {
+    identity = {
         "features": features.name,
         "settings": features.settings,
         "images": images.fingerprint,
         "n": len(images),
     }
-    key = f"{features.name.replace(':', '-')}-{hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:24]}"
+    key = f"{features.name.replace(':', '-')}-{hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:24]}"
     try:
         cache.mkdir(parents=True, exist_ok=True)
         with FileLock(cache / f"{key}.lock"):  # two processes never compute the same
-            found = _open(cache, key, facts)
-            if found is None:
-                _extract(features, images, cache / key, facts, progress)
-                found = _open(cache, key, facts)
+            rows = _open(cache, key, identity)
+            if rows is None:
+                _extract(features, images, cache / key, identity, progress)
+                rows = _open(cache, key, identity)
     except OSError as error:
         raise FileError(
             f"the feature cache {cache} cannot be used ({error}). Free the disk or choose another."
         ) from error
-    if found is None:
+    if rows is None:
         raise FileError(f"{cache / key}.npy changed while it was read. Is another program writing to {cache}?")
     if progress:
         progress(len(images), len(images))
-    return found
+    return rows
 
 
-def _open(cache: Path, key: str, facts: dict[str, Any]) -> Float32 | None:
+def _open(cache: Path, key: str, identity: dict[str, Any]) -> Float32 | None:
     """The finished rows, or None where there are none that can be trusted."""
     try:
         meta = json.loads((cache / f"{key}.json").read_text())
         rows: Float32 = np.load(cache / f"{key}.npy", mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
-    if not isinstance(meta, dict) or {name: meta.get(name) for name in facts} != facts:
+    if not isinstance(meta, dict) or {name: meta.get(name) for name in identity} != identity:
         return None
-    if rows.dtype != np.float32 or rows.shape != (facts["n"], meta.get("dim")):
+    if rows.dtype != np.float32 or rows.shape != (identity["n"], meta.get("dim")):
         return None
     with (cache / f"{key}.npy").open("rb") as file:
         file.seek(-rows.nbytes, os.SEEK_END)
         return rows if _crc(file, rows.nbytes) == meta.get("crc32") else None
 
 
-def _extract(features: Features, images: Images, stem: Path, facts: dict[str, Any], progress: Progress | None) -> None:
+def _extract(
+    features: Features, images: Images, stem: Path, identity: dict[str, Any], progress: Progress | None
+) -> None:
     """Compute what is missing of KEY.part, then give it its final form."""
     part, log = stem.with_name(stem.name + ".part"), stem.with_name(stem.name + ".log")
     done, dim = _resume(part, log)
@@ -92,7 +97,7 @@ def _extract(features: Features, images: Images, stem: Path, facts: dict[str, An
                 waiting.clear()
             if progress:
                 progress(after, len(images))
-    _finish(stem, part, dim, facts)
+    _finish(stem, part, dim, identity)
     log.unlink()
 
 
@@ -116,25 +121,25 @@ def _resume(part: Path, log: Path) -> tuple[int, int]:
     return done, dim
 
 
-def _finish(stem: Path, part: Path, dim: int, facts: dict[str, Any]) -> None:
+def _finish(stem: Path, part: Path, dim: int, identity: dict[str, Any]) -> None:
     """KEY.npy with its header before the rows, then KEY.json, which makes it count; each by a rename."""
     target, size = stem.with_name(stem.name + ".npy"), part.stat().st_size
     partial = stem.with_name(stem.name + ".npy.part")
     crc = 0
     with partial.open("wb") as out, part.open("rb") as rows:
-        header = {"descr": "<f4", "fortran_order": False, "shape": (facts["n"], dim)}
+        header = {"descr": "<f4", "fortran_order": False, "shape": (identity["n"], dim)}
         np.lib.format.write_array_header_1_0(out, header)
         while block := rows.read(_BLOCK):
             crc = zlib.crc32(block, crc)
             out.write(block)
         out.flush()
         os.fsync(out.fileno())
-    if size != facts["n"] * dim * 4:
-        raise FileError(f"{part} holds {size:,} bytes, not {facts['n']} x {dim} float32. Remove it and run again.")
+    if size != identity["n"] * dim * 4:
+        raise FileError(f"{part} holds {size:,} bytes, not {identity['n']} x {dim} float32. Remove it and run again.")
     os.replace(partial, target)
     meta = stem.with_name(stem.name + ".json.part")
     with meta.open("wb") as file:
-        _append(file, json.dumps({**facts, "dim": dim, "crc32": crc}, indent=1).encode())
+        _append(file, json.dumps({**identity, "dim": dim, "crc32": crc}, indent=1).encode())
     os.replace(meta, stem.with_name(stem.name + ".json"))
     part.unlink()
 

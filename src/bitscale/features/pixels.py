@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
-from bitscale.data.decode import AS_IT_IS, Form
-from bitscale.data.images import Pixels, resize
+from bitscale.arrays import Float32, Pixels
+from bitscale.data.images import resize
 from bitscale.errors import InputError
-from bitscale.features.base import Features, Float32
+from bitscale.features.base import Features
+from bitscale.pictures.form import AS_IT_IS, Form
 
 
 class PixelFeatures(Features):

@@ -1,4 +1,7 @@
-"""Features of any timm model, where timm is installed; the model's own size and normalisation are kept."""
+"""Features of any timm model, where timm and torch are installed; the model's own size and normalisation are kept.
+
+Its licence is in its own card.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,16 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from bitscale.data.decode import Form
+from bitscale.arrays import Float32, Pixels
 from bitscale.errors import InputError
-from bitscale.features.cnn import CnnFeatures, check_size
+from bitscale.features.cnn import SquareFeatures, check_size
+from bitscale.pictures.form import Form
 
 if TYPE_CHECKING:
     from torch import nn
 
 
-class TimmFeatures(CnnFeatures):
+class TimmFeatures(SquareFeatures):
     """`timm:NAME`; the pooled features before the model's classifier."""
 
     licence = "see the model's card"
@@ -29,7 +33,8 @@ class TimmFeatures(CnnFeatures):
         try:
             import timm
         except ImportError as error:
-            raise InputError(f"{name} needs timm, which cannot be imported ({error}): pip install timm.") from error
+            cure = "pip install timm torch==2.13.0"
+            raise InputError(f"{name} needs timm, which cannot be imported ({error}). Install it: {cure}") from error
         try:
             self.model: nn.Module = timm.create_model(model, pretrained=True, num_classes=0)
         except RuntimeError as error:
@@ -39,7 +44,7 @@ class TimmFeatures(CnnFeatures):
         self.size = size or int(config["input_size"][-1])
         self.form = Form((self.size, self.size), middle=True)
         self.mean_std = (tuple(config["mean"]), tuple(config["std"]))
-        self.network = None
+        self.model = self.model.eval()
 
     @cached_property
     def settings(self) -> str:
@@ -49,6 +54,12 @@ class TimmFeatures(CnnFeatures):
             digest.update(key.encode() + value.cpu().contiguous().numpy().tobytes())
         return f"size={self.size}, norm={self.mean_std}, weights={digest.hexdigest()[:16]}, v1"
 
-    def build(self) -> nn.Module:
-        """The model as timm made it."""
-        return self.model
+    def compute(self, prepared: Pixels) -> Float32:
+        """(m, size, size, 3) uint8 -> (m, dim)."""
+        import torch
+
+        mean, std = (torch.tensor(values) * 255 for values in self.mean_std)
+        with torch.inference_mode():
+            batch = torch.from_numpy(prepared).to(torch.float32).sub_(mean).div_(std)
+            vectors: Float32 = self.model(batch.permute(0, 3, 1, 2)).numpy()  # channels last
+        return vectors

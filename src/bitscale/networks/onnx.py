@@ -1,52 +1,32 @@
-"""A trained network as ONNX, from its plan and arrays alone; and run by onnxruntime, the fast way to encode.
+"""A network as ONNX, from its layers and arrays alone; and run by onnxruntime, the fast way to encode.
 
 Input "images": uint8 (n, H, W, C), or "vectors": float32 (n, d). Output "values": float32 (n, q), a bit being 1 where
-its value is >= 0, heaviest bit first. The metadata names the model and its `bit_weights`.
+its value is >= 0, heaviest bit first.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.data.workers import cores
-from bitscale.deep import onnx_format as onnx
-from bitscale.deep.layers import Layer
-from bitscale.errors import FileError, InputError
-from bitscale.files import write_whole
+from bitscale.arrays import Float32
+from bitscale.errors import InputError
+from bitscale.machine import cores
+from bitscale.networks import onnx_format as onnx
+from bitscale.networks.layers import Layer
 
-if TYPE_CHECKING:
-    from bitscale.deep.hasher import DeepHasher
-
-Float32 = NDArray[np.float32]
 Arrays = dict[str, Float32]
 _PLAIN = {"relu": "Relu", "flatten": "Flatten"}
 
 
-def export(hasher: DeepHasher, path: str | Path) -> None:
-    """Write a fitted hasher as an ONNX file."""
-    payload = to_onnx(hasher)
-    try:
-        write_whole(Path(path), lambda file: file.write(payload))
-    except OSError as error:
-        raise FileError(f"{path} cannot be written: {error.strerror}. Choose a folder that exists.") from error
-
-
-def to_onnx(hasher: DeepHasher) -> bytes:
-    """The file's bytes."""
-    weights = hasher.bit_weights
-    about = {
-        "bitscale.method": hasher.name,
-        "bitscale.model": hasher.fingerprint,
-        "bitscale.bit_weights": json.dumps([1.0] * hasher.n_bits if weights is None else weights.tolist()),
-    }
-    shape = tuple(hasher.details["input_shape"])
-    return onnx.model(_graph(hasher.layers, hasher.arrays, shape), about)
+def onnx_bytes(
+    layers: Sequence[Layer], arrays: Arrays, input_shape: tuple[int, ...], about: Mapping[str, str]
+) -> bytes:
+    """A trained network as an ONNX file's bytes, with `about` in its metadata."""
+    return onnx.model(_graph(layers, arrays, input_shape), about)
 
 
 def _graph(layers: Sequence[Layer], arrays: Arrays, shape: tuple[int, ...]) -> bytes:
@@ -103,6 +83,13 @@ def _nodes(layer: Layer, name: str, at: str, after: str, before: tuple[int, ...]
         return [onnx.node("Gemm", [at, *learned], after, transB=1)]
     if layer.kind == "average-pool":
         return [onnx.node("AveragePool", [at], after, kernel_shape=[min(layer.size, n) for n in before[1:]])]
+    if layer.kind == "max-pool":
+        options = {"kernel_shape": (layer.size, layer.size), "strides": (layer.stride, layer.stride)}
+        return [onnx.node("MaxPool", [at], after, **options)]
+    if layer.kind == "adaptive-pool":  # the mean over the rows of each cell, then over its columns
+        kept |= {f"{name}.rows": _cells(before[1], layer.size), f"{name}.columns": _cells(before[2], layer.size).T}
+        rows = onnx.node("MatMul", [f"{name}.rows", at], f"{after}.rows")
+        return [rows, onnx.node("MatMul", [f"{after}.rows", f"{name}.columns"], after)]
     if layer.kind == "mean-pool":
         return [onnx.node("GlobalAveragePool", [at], f"{after}.map"), onnx.node("Flatten", [f"{after}.map"], after)]
     if layer.kind == "beside":
@@ -113,6 +100,15 @@ def _nodes(layer: Layer, name: str, at: str, after: str, before: tuple[int, ...]
             onnx.node("Concat", [at, f"{after}.relu"], after, axis=1),
         ]
     return [onnx.node(_PLAIN.get(layer.kind, "Identity"), [at], after)]  # dropout does nothing once trained
+
+
+def _cells(side: int, cells: int) -> Float32:
+    """A matrix (cells, side) that takes the mean of each cell's pixels; cells may share some."""
+    means = np.zeros((cells, side), np.float32)
+    for i in range(cells):
+        first, last = i * side // cells, -(-(i + 1) * side // cells)
+        means[i, first:last] = 1 / (last - first)
+    return means
 
 
 class Runtime:
@@ -133,5 +129,5 @@ class Runtime:
         """uint8 (m, H, W, C) or float32 (m, d) -> (m, q)."""
         if batch.shape[1:] != self.shape:
             raise InputError(f"this network takes items of shape {self.shape}. Got {batch.shape[1:]}.")
-        found: Float32 = self.session.run(["values"], {self.name: batch})[0]
-        return found
+        values: Float32 = self.session.run(["values"], {self.name: batch})[0]
+        return values

@@ -1,4 +1,4 @@
-"""Networks as data: which layers, of which shapes, with how many parameters; nothing here needs torch.
+"""The networks that are trained, by name: their layers, of which shapes, with how many parameters.
 
     paper-net         the ten layers as printed: three 5x5 convolutions of stride 2 with 32, 64 and 128 filters, ReLU,
                       2x2 average pooling of stride 1 after each, 512 units, q units, tanh-like, element-wise weights
@@ -14,11 +14,9 @@ layers only.
 
 from __future__ import annotations
 
-import math
-
-from bitscale.deep.backbones import BACKBONES, backbone
-from bitscale.deep.layers import UNITS, Layer, conv, count
 from bitscale.errors import InputError
+from bitscale.networks.backbones import BACKBONES, backbone
+from bitscale.networks.layers import UNITS, Layer, conv, count, dense, flatten
 
 NETWORKS = ("paper-net", "paper-net+recipe", "small-net", *BACKBONES)
 PAPER_FILTERS = (32, 64, 128)
@@ -26,7 +24,7 @@ SMALL_FILTERS = ((32, 1), (64, 2), (64, 1), (128, 2), (128, 1))  # (filters, str
 MAX_PARAMETERS = 1 << 28  # a gigabyte of float32, four of them with Adam: past this, memory runs out
 
 
-def plan(
+def network_layers(
     network: str,
     input_shape: tuple[int, ...],
     n_bits: int,
@@ -35,11 +33,12 @@ def plan(
     second_layer: bool = False,
     tanh_like: bool = True,
     weights: bool = True,
+    hash_norm: bool = False,
 ) -> tuple[Layer, ...]:
-    """The layers of a network for images (C, H, W) or vectors (d,).
+    """The layers of the network of that name, for images (C, H, W) or vectors (d,), with `n_bits` bits at its end.
 
     `second_layer` feeds the hash layer by two fully connected layers at once, as DSRH does. `tanh_like` and `weights`
-    say whether the last two of the ten layers are there.
+    say whether the last two of the ten layers are there; `hash_norm` puts batch norm between the hash layer and them.
     """
     _check(network, input_shape, dropout)
     norm = network != "paper-net"
@@ -49,13 +48,15 @@ def plan(
     elif len(input_shape) == 3:
         layers += _small(input_shape) if network == "small-net" else _paper(input_shape, norm)
     if len(input_shape) == 1 or network != "small-net":
-        layers += _dense(layers[-1].shape[0] if layers else input_shape[0], UNITS, norm)
+        layers += dense(layers[-1].shape[0] if layers else input_shape[0], UNITS, norm=norm)
     if dropout:
         layers.append(Layer("dropout", layers[-1].shape, rate=dropout))
     if second_layer:
         width = layers[-1].shape[0]
         layers.append(Layer("beside", (width + UNITS,), parameters=(width + 1) * UNITS))
-    layers.append(Layer("linear", (n_bits,), parameters=(layers[-1].shape[0] + 1) * n_bits))
+    inputs = layers[-1].shape[0] + (0 if hash_norm else 1)
+    layers.append(Layer("linear", (n_bits,), parameters=inputs * n_bits))
+    layers += [Layer("batch-norm", (n_bits,), 2 * n_bits)] if hash_norm else []
     layers += [Layer("tanh-like", (n_bits,))] if tanh_like else []
     layers += [Layer("weights", (n_bits,), parameters=n_bits)] if weights else []
     total = count(layers)
@@ -84,7 +85,7 @@ def _paper(shape: tuple[int, ...], norm: bool) -> list[Layer]:
         channels, height, width = layers[-1].shape
         layers.append(Layer("average-pool", (channels, max(height - 1, 1), max(width - 1, 1)), size=2))
         shape = layers[-1].shape
-    return [*layers, Layer("flatten", (math.prod(shape),))]
+    return [*layers, flatten(shape)]
 
 
 def _small(shape: tuple[int, ...]) -> list[Layer]:
@@ -93,9 +94,3 @@ def _small(shape: tuple[int, ...]) -> list[Layer]:
         layers += conv(shape, filters, 3, stride, norm=True)
         shape = layers[-1].shape
     return [*layers, Layer("mean-pool", (shape[0],))]
-
-
-def _dense(width: int, units: int, norm: bool) -> list[Layer]:
-    layers = [Layer("linear", (units,), parameters=width * units + (0 if norm else units))]
-    layers += [Layer("batch-norm", (units,), 2 * units)] if norm else []
-    return [*layers, Layer("relu", (units,))]

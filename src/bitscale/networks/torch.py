@@ -1,16 +1,19 @@
-"""The network in torch, built from its plan: images to relaxed codes r = o(phi(I)) and the weights of their bits."""
+"""Networks in torch, built from their layers and trained to give codes.
+
+One gives relaxed codes r = o(phi(I)) and the weights of their bits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, Self, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from bitscale.deep.layers import UNITS, Layer, has_bias
-from bitscale.features.networks import SameConv
+from bitscale.arrays import Float32
+from bitscale.networks.layers import UNITS, Layer, has_bias
 
 Scale = Literal["none", "free", "ordered"]
 FIRST_STEP = 0.01  # by how much each ordered weight exceeds the next, at the start
@@ -33,11 +36,14 @@ class HashNetwork(nn.Module):
         self.n_bits = layers[-1].shape[0]
         self.n_pretrained = sum(layer.pretrained for layer in layers)  # the first layers of phi
         self.still = False  # whether batch norms of those keep the means and variances they came with
+        self.brief = False  # whether phi is computed in bfloat16 while it learns; its weights are float32 all the same
         self.phi = nn.Sequential(*_modules([x for x in layers if x.kind not in ("tanh-like", "weights")], input_shape))
         per_channel = (input_shape[0],) + (1,) * (len(input_shape) - 1)
         self.register_buffer("input_mean", torch.zeros(per_channel))
         self.register_buffer("input_spread", torch.ones(per_channel))
         self.kind = scale
+        self.proxies: nn.Parameter | None = None  # directions of the classes, where training has use for them
+        self.attribute_logits: nn.Parameter | None = None  # (A, q): how attributes divide each bit, where there are any
         start = first_scale(self.n_bits, spread)
         if scale == "free":
             self.w = nn.Parameter(start.float())
@@ -50,6 +56,11 @@ class HashNetwork(nn.Module):
         """The layers that start from pretrained weights; the head is what follows."""
         return cast(nn.Sequential, self.phi[: self.n_pretrained])
 
+    def start_from(self, arrays: Mapping[str, Float32], mean_std: tuple[tuple[float, ...], tuple[float, ...]]) -> None:
+        """Take a pretrained network's arrays, and the normalisation of the input that they were trained with."""
+        self.load_state_dict({name: torch.tensor(array) for name, array in arrays.items()}, strict=False)  # no head
+        self.input_mean, self.input_spread = (torch.tensor(values).view(3, 1, 1) * 255 for values in mean_std)
+
     def train(self, mode: bool = True) -> Self:
         """As torch's; batch norms that are to keep their statistics stay as in use."""
         super().train(mode)
@@ -61,8 +72,10 @@ class HashNetwork(nn.Module):
 
     def project(self, images: Tensor) -> Tensor:
         """phi(I), whose signs are the bits: (b, q)."""
-        found: Tensor = self.phi((images - self.input_mean) / self.input_spread)
-        return found
+        brief = self.brief and self.training
+        with torch.autocast(images.device.type, torch.bfloat16, enabled=brief):
+            values: Tensor = self.phi((images - self.input_mean) / self.input_spread)
+        return values.float() if brief else values
 
     def forward(self, images: Tensor, beta: float = 2.0) -> Tensor:
         """The relaxed codes, each bit times its scale: r w^(1/2) in the paper, (b, q)."""
@@ -86,10 +99,11 @@ class HashNetwork(nn.Module):
 
     def permute_bits(self, order: Tensor) -> None:
         """Put the bits in another order; what the network says about images stays the same."""
-        last = self.phi[-1]
-        assert isinstance(last, nn.Linear)
-        last.weight.data = last.weight.data[order].contiguous()
-        last.bias.data = last.bias.data[order].contiguous()
+        last = self.phi[-2:] if isinstance(self.phi[-1], nn.BatchNorm1d) else self.phi[-1:]
+        for module in last.children():
+            for tensor in module.state_dict().values():
+                if tensor.ndim:  # all but batch norm's counter of batches
+                    tensor.copy_(tensor[order])
         if self.kind != "none":
             self.w.data = self.w.data[order].contiguous()
 
@@ -104,6 +118,19 @@ class Beside(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(b, width) -> (b, width + UNITS)."""
         return torch.cat([x, torch.relu(self.layer(x))], dim=1)
+
+
+class PaddedConv(nn.Conv2d):
+    """A convolution that pads one pixel more to the right and the bottom than to the left and the top."""
+
+    def __init__(self, layer: Layer, channels: int, bias: bool) -> None:
+        super().__init__(channels, layer.shape[0], layer.size, layer.stride, groups=layer.groups, bias=bias)
+        self.pads = (layer.padding, layer.padding + layer.extra) * 2
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(m, C, H, W) -> (m, C', H', W')."""
+        padded = functional.pad(x, self.pads)
+        return functional.conv2d(padded, self.weight, self.bias, self.stride, groups=self.groups)
 
 
 class Block(nn.Module):
@@ -142,7 +169,7 @@ def _module(layer: Layer, before: tuple[int, ...], bias: bool) -> nn.Module:
     if layer.kind == "conv":
         sizes = (width, layer.shape[0], layer.size, layer.stride)
         if layer.extra:
-            return SameConv(*sizes, groups=layer.groups, bias=bias)
+            return PaddedConv(layer, width, bias)
         return nn.Conv2d(*sizes, layer.padding, groups=layer.groups, bias=bias)
     if layer.kind == "batch-norm":
         return (nn.BatchNorm2d if len(before) == 3 else nn.BatchNorm1d)(width, eps=layer.epsilon)
@@ -151,6 +178,10 @@ def _module(layer: Layer, before: tuple[int, ...], bias: bool) -> nn.Module:
     if layer.kind == "average-pool":
         kernel = [min(layer.size, n) for n in before[1:]]
         return nn.AvgPool2d((kernel[0], kernel[1]), layer.stride)
+    if layer.kind == "max-pool":
+        return nn.MaxPool2d(layer.size, layer.stride)
+    if layer.kind == "adaptive-pool":
+        return nn.AdaptiveAvgPool2d(layer.size)
     if layer.kind == "dropout":
         return nn.Dropout(layer.rate)
     if layer.kind == "beside":
@@ -167,3 +198,18 @@ def first_scale(n_bits: int, spread: float) -> Tensor:
     """What the weights start at: geometric, the first `spread` times the last, of mean square 1: (q,)."""
     start = spread ** torch.linspace(1.0, 0.0, n_bits, dtype=torch.float64)
     return start / start.square().mean().sqrt()
+
+
+def draw_he(network: HashNetwork) -> None:
+    """Draw weights as He et al. do: normal, of variance 2 / inputs, 1 / inputs in the last layer; biases are 0."""
+    learned = [module for module in network.phi.modules() if isinstance(module, nn.Conv2d | nn.Linear)]
+    for module in learned:
+        nn.init.kaiming_normal_(module.weight, nonlinearity="linear" if module is learned[-1] else "relu")
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
+
+
+def has_bfloat16() -> bool:
+    """Whether this machine's processor computes with bfloat16; where it does not, it is slower than float32."""
+    found: Mapping[str, object] = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+    return any(found.get(name) for name in ("avx512_bf16", "amx_bf16"))

@@ -1,7 +1,6 @@
-"""The convolutional networks whose pretrained weights are used, written so that the published names fit.
+"""An independent definition of the pretrained networks, as their authors write them: what ours are held against.
 
 Each network's `forward` gives features, not class scores: the numbers the last layer would classify.
-torch lives here; import this module only where it is needed.
 """
 
 from __future__ import annotations
@@ -9,9 +8,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-from bitscale.features.stages import EFFICIENTNET_LITE0, MOBILENETV2
+MOBILENETV2 = (
+    (1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 32, 3, 2, 3), (6, 64, 4, 2, 3), (6, 96, 3, 1, 3), (6, 160, 3, 2, 3),
+    (6, 320, 1, 1, 3),
+)  # fmt: skip
+EFFICIENTNET_LITE0 = (
+    (1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 40, 2, 2, 5), (6, 80, 3, 2, 3), (6, 112, 3, 1, 5), (6, 192, 4, 2, 5),
+    (6, 320, 1, 1, 3),
+)  # fmt: skip
 
 
 def conv_bn(c_in: int, c_out: int, kernel: int, stride: int = 1, groups: int = 1) -> nn.Sequential:
@@ -138,6 +143,15 @@ class EfficientNetLite0(nn.Module):
         return out.mean(dim=(2, 3))
 
 
+class EfficientNetLite2(EfficientNetLite0):
+    """As Lite0, 1.1 times as wide and 1.2 times as deep; the published file's shapes."""
+
+    stages = (
+        (1, 16, 1, 1, 3), (6, 24, 3, 2, 3), (6, 48, 3, 2, 5), (6, 88, 4, 2, 3), (6, 120, 4, 1, 5), (6, 208, 5, 2, 5),
+        (6, 352, 1, 1, 3),
+    )  # fmt: skip
+
+
 class AlexNet(nn.Module):
     """AlexNet in its one-column form (Krizhevsky, 2014); features are fc7's 4,096 numbers after the ReLU."""
 
@@ -165,12 +179,20 @@ class AlexNet(nn.Module):
         return out
 
 
-def fold_batch_norms(module: nn.Module) -> None:
-    """Fold each batch norm into the convolution right before it: the same function in fewer steps."""
-    before: tuple[str, nn.Conv2d] | None = None
-    for name, child in list(module.named_children()):
-        if isinstance(child, nn.BatchNorm2d) and before is not None:
-            setattr(module, before[0], fuse_conv_bn_eval(before[1], child))
-            setattr(module, name, nn.Identity())
-        before = (name, child) if isinstance(child, nn.Conv2d) else None
-        fold_batch_norms(child)
+PUBLISHED = {
+    "mobilenetv2": MobileNetV2,
+    "efficientnet-lite0": EfficientNetLite0,
+    "efficientnet-lite2": EfficientNetLite2,
+    "alexnet": AlexNet,
+}
+
+
+def random_network(name: str, seed: int = 0) -> nn.Module:
+    """One of them with random weights, its batch norms having seen something."""
+    torch.manual_seed(seed)
+    network = PUBLISHED[name]().eval()
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.running_mean.uniform_(-0.2, 0.2)
+            module.running_var.uniform_(0.5, 1.5)
+    return network

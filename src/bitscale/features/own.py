@@ -1,0 +1,229 @@
+"""Features of a network of the user's own: `onnx:FILE`, run by onnxruntime, or `openvino:FILE.xml`, by openvino.
+
+How it takes pictures is said in a JSON file of the same name beside it (net.onnx: net.json), or in the metadata of the
+ONNX file under the key `bitscale`:
+
+    {"size": [224, 224], "range": 1, "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225],
+     "channels": "RGB", "layout": "NCHW", "fit": "middle", "output": "embedding"}
+
+size       height and width; not needed where the file fixes them
+range      what white is before mean and std: 1, or 255
+mean, std  0 and 1 unless said
+channels   RGB or BGR
+layout     NCHW or NHWC; not needed where the shape of the input tells
+fit        middle: the middle square, where the input is a square; stretch: all of the picture
+output     the output that gives the vectors; the first unless said
+
+A name ends in `#` and a sha256 once the network was seen: the same network, wherever it lies, is the same features.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitscale.arrays import Float32, Pixels
+from bitscale.data.root import data_root
+from bitscale.errors import DataError, InputError
+from bitscale.features.base import Features
+from bitscale.networks.foreign import Network, Onnx, OpenVino
+from bitscale.pictures.arrays import fit_pixels
+from bitscale.pictures.form import Form
+
+KINDS = ("onnx:", "openvino:")
+DIGITS = 32  # of the sha256 that a name carries
+_KEYS = {"size", "range", "mean", "std", "channels", "layout", "fit", "output"}
+_EXAMPLE = '{"range": 1, "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}'
+
+
+def is_own(name: str) -> bool:
+    """Whether features of that name are of a network of the user's own."""
+    return name.startswith(KINDS)
+
+
+def pinned(name: str) -> str:
+    """The name with the network's sha256 behind it and the whole path in it, whatever folder one is in."""
+    kind, file, digits = _parts(name)
+    if digits:
+        return name
+    path = Path(os.path.abspath(file))
+    return f"{kind}{path}#{_sha256(path)[:DIGITS]}"
+
+
+def same_network(name: str) -> str:
+    """What identifies the features: kind and sha256, not where the file lies."""
+    kind, _, digits = _parts(name)
+    return f"{kind}{digits}"
+
+
+def _parts(name: str) -> tuple[str, str, str]:
+    """Kind, file and sha256 of a name."""
+    kind = next(kind for kind in KINDS if name.startswith(kind))
+    file, mark, digits = name.removeprefix(kind).rpartition("#")
+    if mark and len(digits) == DIGITS and all(c in "0123456789abcdef" for c in digits):
+        return kind, file, digits
+    return kind, name.removeprefix(kind), ""
+
+
+def _sha256(path: Path) -> str:
+    """Of the network and of what says how it takes pictures."""
+    state = hashlib.sha256()
+    beside = [path.with_suffix(".bin")] if path.suffix == ".xml" else []
+    for file in (path, *beside, path.with_suffix(".json")):
+        if file.is_file():
+            with file.open("rb") as opened:
+                state.update(hashlib.file_digest(opened, "sha256").digest())
+        elif file.suffix != ".json":
+            raise DataError(f"there is no network at {file}. Give the path of an ONNX file, or of an OpenVINO .xml.")
+    return state.hexdigest()
+
+
+def _found(file: str, digits: str) -> Path:
+    """The network where it lay, or in `weights` below the data root; one that changed is refused."""
+    places = [Path(file), data_root() / "weights" / Path(file).name]
+    path = next((place for place in places if place.is_file()), None)
+    if path is None:
+        raise DataError(f"the network {file} is not there any more. Put it there again, or into {places[1].parent}.")
+    if digits and not (actual := _sha256(path)).startswith(digits):
+        raise DataError(
+            f"{path} (or the JSON beside it) is not the network this was made with: its sha256 begins with "
+            f"{actual[:DIGITS]}, expected {digits}. Bring the old file back, or index with the new one."
+        )
+    return path
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a network takes pictures."""
+
+    form: Form
+    planar: bool
+    reverse: bool
+    mean: Float32
+    spread: Float32
+    output: str | None
+
+
+class OwnFeatures(Features):
+    """What a network of the user's own gives; every output that is not a vector is averaged over the picture."""
+
+    batch_size = 16
+    licence = "your own"
+
+    def __init__(self, name: str) -> None:
+        kind, file, digits = _parts(name)
+        self.file = _found(file, digits) if digits else Path(os.path.abspath(file))
+        self.name = same_network(pinned(name))
+        self.network: Network = OpenVino(self.file) if kind == "openvino:" else Onnx(self.file)
+        self.manner = _manner(self.file, self.network)
+        self.form = self.manner.form
+
+    @property
+    def settings(self) -> str:
+        """The network's sha256."""
+        return self.name
+
+    @cached_property
+    def dim(self) -> int:  # type: ignore[override]  # found by running it once
+        """How many values an image has."""
+        height, width = self.form.size or (1, 1)
+        return int(self.compute(np.zeros((1, height, width, 3), np.uint8)).shape[1])
+
+    def prepare(self, batch: Pixels | list[Pixels]) -> Pixels:
+        """Images in the form of the network: (m, H, W, 3) uint8."""
+        return np.stack([fit_pixels(image, self.form) for image in batch])
+
+    def compute(self, prepared: Pixels) -> Float32:
+        """(m, H, W, 3) uint8 -> (m, dim)."""
+        manner = self.manner
+        batch: NDArray[Any] = prepared[..., ::-1] if manner.reverse else prepared
+        if not self.network.whole:
+            batch = (batch - manner.mean) / manner.spread
+        batch = batch.transpose(0, 3, 1, 2) if manner.planar else batch
+        return np.concatenate([self._run(some) for some in self._fitting(np.ascontiguousarray(batch))])
+
+    def _fitting(self, batch: NDArray[Any]) -> list[NDArray[Any]]:
+        """As many images at a time as the network takes."""
+        most = self.network.shape[0] or len(batch)
+        return np.split(batch, range(most, len(batch), most)) if most else [batch]
+
+    def _run(self, batch: NDArray[Any]) -> Float32:
+        wanted, n = self.network.shape[0], len(batch)
+        if wanted and n < wanted:
+            batch = np.concatenate([batch, np.repeat(batch[-1:], wanted - n, axis=0)])
+        values = np.asarray(self.network.run(batch, self.manner.output), np.float32)[:n]
+        if values.ndim == 4:
+            values = values.mean(axis=(2, 3) if self.manner.planar else (1, 2))
+        if len(values) != n or values.size == 0:
+            raise InputError(f"{self.file} gives an output of shape {values.shape} for {n} pictures, no vectors.")
+        return values.reshape(n, -1)
+
+
+def _read_json(text: str, path: Path) -> dict[str, Any]:
+    try:
+        about = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"what {path} says of pictures is no JSON ({error}).") from error
+    if not isinstance(about, dict) or about.keys() - _KEYS:
+        wrong = sorted(map(str, about.keys() - _KEYS)) if isinstance(about, dict) else about
+        raise InputError(f"{path} may say {', '.join(sorted(_KEYS))}. Got {wrong}.")
+    return about
+
+
+def _manner(file: Path, network: Network) -> Manner:
+    """How the network takes pictures, by its own shape, its metadata and the JSON beside it."""
+    beside = file.with_suffix(".json")
+    about = _read_json(network.about, file) if network.about.startswith("{") else {}
+    about |= _read_json(beside.read_text(), beside) if beside.is_file() else {}
+    if not about and not network.whole:
+        raise InputError(f"how does {file.name} take pictures? Say it in {beside}, for example: {_EXAMPLE}")
+    if len(network.shape) != 4:
+        raise InputError(f"{file} takes input of shape {network.shape}, not batches of colour pictures.")
+    planar = _layout(about, network.shape, beside)
+    known = network.shape[2:] if planar else network.shape[1:3]
+    size = about.get("size", known)
+    size = [size, size] if isinstance(size, int) else list(size) if isinstance(size, list | tuple) else []
+    if len(size) != 2 or not all(isinstance(n, int) and 1 <= n <= 4096 for n in size):
+        raise InputError(f'say the height and width of pictures in {beside}, as "size": [224, 224]. Got {size}.')
+    if any(fixed not in (None, n) for fixed, n in zip(known, size, strict=True)):
+        raise InputError(f"{file} takes pictures of {known} pixels, and {beside} says {size}.")
+    channels, fit = about.get("channels", "RGB"), about.get("fit", "middle")
+    if channels not in ("RGB", "BGR") or fit not in ("middle", "stretch"):
+        raise InputError(f"{beside}: channels must be RGB or BGR, and fit middle or stretch. Got {channels}, {fit}.")
+    white = about.get("range", 1)
+    if white not in (1, 255):
+        raise InputError(f"{beside}: range must be 1 or 255, what white is before mean and std. Got {white!r}.")
+    mean, std = (_three(about.get(name, least), name, beside) for name, least in (("mean", 0.0), ("std", 1.0)))
+    if (std <= 0).any():
+        raise InputError(f"{beside}: std must be above 0. Got {std.tolist()}.")
+    form = Form((size[0], size[1]), middle=fit == "middle" and size[0] == size[1])
+    unit = np.float32(255 / white)
+    return Manner(form, planar, channels == "BGR", mean * unit, std * unit, about.get("output"))
+
+
+def _layout(about: dict[str, Any], shape: tuple[int | None, ...], beside: Path) -> bool:
+    """Whether channels come before rows and columns."""
+    said = about.get("layout")
+    if said is None and (shape[1] == 3) != (shape[3] == 3):
+        return shape[1] == 3
+    if said not in ("NCHW", "NHWC"):
+        raise InputError(f'say "layout": "NCHW" or "NHWC" in {beside}: the input of shape {shape} does not tell.')
+    if shape[1 if said == "NCHW" else 3] not in (None, 3):
+        raise InputError(f"{beside} says {said}, but the input has the shape {shape}: pictures have three channels.")
+    return bool(said == "NCHW")
+
+
+def _three(values: Any, name: str, beside: Path) -> Float32:
+    """One number a channel, in the network's order of channels."""
+    numbers = [values] * 3 if isinstance(values, int | float) else values
+    if not isinstance(numbers, list) or len(numbers) != 3 or not all(isinstance(n, int | float) for n in numbers):
+        raise InputError(f"{beside}: {name} must be a number, or one for each channel. Got {values!r}.")
+    return np.array(numbers, np.float32)

@@ -1,0 +1,83 @@
+"""Networks that others wrote down, run as they are: ONNX files by onnxruntime, OpenVINO's by openvino."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitscale.errors import DataError, InputError
+from bitscale.machine import cores
+
+
+class Network(Protocol):
+    """A network that can be run."""
+
+    shape: tuple[int | None, ...]  # of its input; None where a size is free
+    whole: bool  # takes bytes, normalising by itself
+    about: str  # what its file says of pictures: JSON, or nothing
+
+    def run(self, batch: NDArray[Any], output: str | None) -> NDArray[Any]:
+        """One output of a batch."""
+
+
+class Onnx:
+    """A network under onnxruntime."""
+
+    def __init__(self, path: Path) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 3
+        options.intra_op_num_threads = cores()
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # others decode meanwhile
+        try:
+            self.session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # onnxruntime's errors have no common name
+            raise DataError(f"onnxruntime cannot run {path} ({error}). Is it an ONNX file?") from error
+        given = self.session.get_inputs()[0]
+        self.name, self.shape = given.name, tuple(n if isinstance(n, int) and n > 0 else None for n in given.shape)
+        self.whole, self.half = given.type == "tensor(uint8)", given.type == "tensor(float16)"
+        self.about = str(self.session.get_modelmeta().custom_metadata_map.get("bitscale", ""))
+
+    def run(self, batch: NDArray[Any], output: str | None) -> NDArray[Any]:
+        """One output of a batch."""
+        names = [one.name for one in self.session.get_outputs()]
+        if output is not None and output not in names:
+            raise InputError(f"the network has no output {output!r}. Its outputs: {', '.join(names)}.")
+        given = batch.astype(np.float16) if self.half else batch
+        values: NDArray[Any] = self.session.run([output or names[0]], {self.name: given})[0]
+        return values
+
+
+class OpenVino:
+    """A network under openvino, where that is installed."""
+
+    about = ""  # its files say nothing of pictures
+
+    def __init__(self, path: Path) -> None:
+        try:
+            import openvino
+        except ImportError as error:
+            cure = "pip install openvino"
+            raise DataError(f"{path} needs openvino, which is not installed. Install it: {cure}") from error
+        try:
+            core = openvino.Core()
+            self.model = core.compile_model(core.read_model(path), "CPU", {"INFERENCE_NUM_THREADS": cores()})
+        except Exception as error:  # openvino's errors have no common name
+            raise DataError(f"openvino cannot run {path} ({error}). Are the .xml and the .bin both there?") from error
+        given = self.model.input(0)
+        self.shape = tuple(size.get_length() if size.is_static else None for size in given.partial_shape)
+        self.whole = given.element_type.get_type_name() == "u8"
+
+    def run(self, batch: NDArray[Any], output: str | None) -> NDArray[Any]:
+        """One output of a batch."""
+        try:
+            wanted = self.model.output(output) if output else self.model.output(0)
+        except RuntimeError as error:
+            names = ", ".join(name for one in self.model.outputs for name in sorted(one.get_names()))
+            raise InputError(f"the network has no output {output!r}. Its outputs: {names}.") from error
+        values: NDArray[Any] = self.model(batch)[wanted]
+        return values
