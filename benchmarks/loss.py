@@ -24,9 +24,9 @@ from pytorch_metric_learning.distances import LpDistance
 from pytorch_metric_learning.losses import TripletMarginLoss
 
 from bitscale.deep.loss import Objective, evaluate
-from bitscale.deep.network import HashNetwork
-from bitscale.deep.plan import plan
 from bitscale.deep.relations import relate
+from bitscale.networks.paper import network_layers
+from bitscale.networks.torch import HashNetwork
 
 CLASSES, IMAGES, BITS, SHAPE = 10, 20, 64, (1, 28, 28)
 
@@ -82,7 +82,7 @@ def runs():
         return lambda: loss(codes.clone().requires_grad_()).backward()
 
     def step(loss, scale, layout=torch.contiguous_format):
-        network = HashNetwork(plan("paper-net", SHAPE, BITS), SHAPE, scale).to(memory_format=layout)
+        network = HashNetwork(network_layers("paper-net", SHAPE, BITS), SHAPE, scale).to(memory_format=layout)
         given = images.contiguous(memory_format=layout)
         optimizer = torch.optim.SGD(network.parameters(), 0.01, momentum=0.9)
 

@@ -8,14 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
-from bitscale.data.splits import Labelled
+from bitscale.data.labelled import Labelled
 from bitscale.deep.hasher import DeepHasher
 from bitscale.errors import CorruptFile, FileError, InputError
 from bitscale.hamming import distances
 from bitscale.hashers import load_hasher, make_hasher
-from bitscale.hashers.files import KEY, read
+from bitscale.hashers.model_file import KEY, read
 from bitscale.metrics import expected_ap, mean, rank
 from tests.hashers.clusters import NAMES, features, images
+
+pytestmark = pytest.mark.slow
 
 QUICK = {"iterations": 40, "images_per_class": 6}
 IMAGES = images(400, seed=1)
@@ -65,10 +67,10 @@ def test_the_file_tells_what_it_holds(weighted, tmp_path):
     assert about["details"]["input_shape"] == [1, 8, 10]
     assert about["details"]["n_images"] == 400
     assert len(about["details"]["trained_on"]) == 64
-    assert about["settings"]["network"] == "paper-net"
+    assert about["settings"]["network"] == "paper-net+recipe"
     loaded = load_hasher(tmp_path / "model")
     assert isinstance(loaded, DeepHasher)
-    assert [layer.kind for layer in loaded.layers][-3:] == ["linear", "tanh-like", "weights"]
+    assert [layer.kind for layer in loaded.layers][-3:] == ["batch-norm", "tanh-like", "weights"]
     assert loaded.encode(IMAGES.images) == weighted.encode(IMAGES.images)
     other = make("bs-drsch", 16).fit(Labelled(IMAGES.images, (IMAGES.labels + 1) % 10, NAMES))
     assert other.details["trained_on"] != weighted.details["trained_on"]

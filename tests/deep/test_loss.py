@@ -9,6 +9,10 @@ import torch
 from bitscale.deep.loss import Objective, evaluate, gradient_share, hinge_matrix, pair_gradient, prefixes
 from bitscale.deep.loss import distances as squared
 from bitscale.deep.relations import relate
+from bitscale.deep.train import objective_of
+from bitscale.hashers import make_hasher
+from bitscale.networks.paper import network_layers
+from bitscale.networks.torch import HashNetwork
 
 RNG = np.random.default_rng(0)
 SINGLE = torch.arange(24) // 4
@@ -70,6 +74,30 @@ def test_equals_a_triple_loop_and_its_autograd(kind, norm, form):
     expected = naive(theirs, labels, objective)
     torch.testing.assert_close(value.loss, expected)
     value.loss.backward()
+    expected.backward()
+    torch.testing.assert_close(ours.grad, theirs.grad)
+    assert 0.05 < value.active < 1
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_drawn_triplets_follow_eq_12_up_to_one_factor(kind):
+    """N times the gradient is that of the literal sum over the N drawn triplets plus lambda tr(R L R^T)."""
+    labels, n, weight = LABELS[kind], 40, 0.3
+    relations = relate(labels, dtype=DOUBLE)
+    ours, theirs = (codes_for(labels).requires_grad_() for _ in range(2))
+    objective = Objective(laplacian_weight=weight, laplacian_norm="triplets", sampled=n)
+    value = evaluate(ours, relations, objective, np.random.default_rng(7))
+    (n * value.loss).backward()
+    columns = relations.triplets[0].positives.tolist()  # in whatever order ties leave them
+    all_triplets = sorted(triplets(labels), key=lambda each: (each[0], columns[each[0]].index(each[1]), each[2]))
+    drawn = np.random.default_rng(7).choice(len(all_triplets), n, replace=False, shuffle=False)
+    c = -codes_for(labels).shape[1] / 2
+    expected = sum(
+        ((theirs[i] - theirs[p]).square().sum() - (theirs[i] - theirs[m]).square().sum()).clamp(min=c)
+        for i, p, m in (all_triplets[t] for t in drawn)
+    )
+    s = torch.from_numpy(related(labels)[2])
+    expected = expected + weight * torch.trace(theirs.T @ (torch.diag(s.sum(1)) - s) @ theirs)
     expected.backward()
     torch.testing.assert_close(ours.grad, theirs.grad)
     assert 0.05 < value.active < 1
@@ -215,3 +243,28 @@ def test_the_laplacians_share_of_the_gradient():
     small, large = (gradient_share(codes, relations, Objective(laplacian_weight=w)) for w in (0.001, 0.01))
     assert large == pytest.approx(10 * small)
     assert pair_gradient(codes, relations.similarity).shape == codes.shape
+
+
+@pytest.mark.parametrize("kind", ["single", "sets"])
+def test_dsrh_is_its_own_objective_triplet_by_triplet(kind):
+    """Hamming distances (q - r.r') / 2 of 2 sigmoid(t) - 1, gains 2^r, the margin in bits, and balanced bits."""
+    labels, hasher = LABELS[kind], make_hasher("dsrh", n_bits=8, balance_weight=0.7, margin_per_bit=0.25)
+    ours, theirs = ((2 * codes_for(labels, seed=3)).requires_grad_() for _ in range(2))
+    network = HashNetwork(network_layers("paper-net", (5,), 8), (5,), "none")
+    codes = network.relax(ours, hasher.parts.beta)
+    torch.testing.assert_close(codes, 2 * torch.sigmoid(ours) - 1)
+    objective = objective_of(hasher.parts, hasher.settings)
+    value = evaluate(codes, relate(labels, graded=True, dtype=DOUBLE), objective, RNG)
+    value.loss.backward()
+    shared = (labels[:, None] == labels).long() if labels.ndim == 1 else (labels[:, None] & labels).sum(2)
+    relaxed = 2 / (1 + torch.exp(-theirs)) - 1
+    total, weights = theirs.new_zeros(()), 0.0
+    for i, p, n in product(range(len(labels)), repeat=3):
+        if len({i, p, n}) == 3 and shared[i, p] > shared[i, n]:
+            gain = float(2 ** shared[i, p] - 2 ** shared[i, n])
+            apart = ((8 - relaxed[i] @ relaxed[p]) / 2) - ((8 - relaxed[i] @ relaxed[n]) / 2)
+            total, weights = total + gain * apart.clamp(min=-0.25 * 8), weights + gain
+    expected = total / weights + 0.7 / 2 * relaxed.mean(0).square().sum()
+    torch.testing.assert_close(value.loss, expected)
+    expected.backward()
+    torch.testing.assert_close(ours.grad, theirs.grad)

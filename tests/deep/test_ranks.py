@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 import bitscale as bs
 from bitscale.deep.ranks import Ranks
@@ -16,8 +17,9 @@ import numpy as np, torch
 import bitscale as bs
 torch.set_num_threads(1)
 split = bs.load_dataset("sample")
-settings = dict(iterations=int(sys.argv[2]), images_per_class=7, flip=True, shift=2, optimizer="sgd")
+settings = dict(iterations=int(sys.argv[2]), images_per_class=7, flip=True, shift=2, optimizer="sgd", hash_norm=False)
 rate, network = float(sys.argv[3]), sys.argv[4]
+settings |= dict(precision="float32")  # the shorter numbers would round each part in another way
 made = bs.make_hasher("bs-drsch", n_bits=12, learning_rate=rate, network=network, **settings)
 hasher = made.fit(split.train)
 if os.environ.get("RANK", "0") == "0":
@@ -40,6 +42,17 @@ def test_alone_everything_is_the_identity():
     ranks = Ranks()
     assert ranks.main
     assert ranks.part(7) == slice(0, 7)
+    parameter = torch.randn(5, requires_grad=True)
+    assert torch.equal(ranks.own_share(parameter), parameter)
+
+
+def test_the_shares_of_a_gradient_that_all_find_add_up():
+    ranks, parameter = Ranks(), torch.randn(5, requires_grad=True)
+    ranks.world = 4
+    shared = ranks.own_share(parameter)
+    torch.testing.assert_close(shared, parameter)
+    shared.sum().backward()
+    torch.testing.assert_close(parameter.grad, torch.full((5,), 0.25))
 
 
 @pytest.mark.slow

@@ -35,6 +35,34 @@ def test_persons_with_few_images():
     assert np.bincount(labels[rows])[np.unique(labels[rows])].min() >= 2
 
 
+def test_a_person_is_drawn_from_all_of_its_cameras():
+    rng = np.random.default_rng(0)
+    labels = np.repeat(np.arange(300), 9)
+    cameras = np.where(np.tile(np.arange(9), 300) < 2, 7, 1)  # two pictures of one camera, seven of the other
+    sampler = Sampler(labels, 40, 5, seed=0, cameras=cameras)
+    for step in range(5):
+        rows = sampler.batch(step)
+        assert len(set(rows)) == 200
+        for person in np.unique(labels[rows]):
+            seen = cameras[rows[labels[rows] == person]]
+            assert ((seen == 7).sum(), (seen == 1).sum()) == (2, 3)
+    alike = Sampler(labels, 40, 4, seed=0, cameras=rng.integers(0, 2, len(labels)))
+    assert len(np.unique(np.concatenate([alike.batch(step) for step in range(400)]))) == len(labels)  # all are seen
+
+
+def test_whole_classes_are_kept_back():
+    labels = np.repeat(np.arange(50), 4)
+    rows, away = hold_out(labels, 0.2, seed=3, by="classes")
+    assert len(away) == 40
+    assert not set(labels[rows]) & set(labels[away])
+    np.testing.assert_array_equal(np.sort(np.concatenate([rows, away])), np.arange(200))
+    np.testing.assert_array_equal(hold_out(labels, 0.2, seed=3, by="classes")[1], away)
+    with pytest.raises(InputError, match="two classes at least"):
+        hold_out(labels, 0.01, seed=3, by="classes")
+    with pytest.raises(InputError, match="one class an image"):
+        hold_out(np.ones((9, 2), bool), 0.2, seed=3, by="classes")
+
+
 def test_label_sets_are_drawn_by_tag():
     rng = np.random.default_rng(0)
     sets = rng.random((500, 12)) < 0.1

@@ -1,8 +1,10 @@
 import pytest
 
-from bitscale.deep.methods import METHODS, layers_of
+from bitscale.deep.parts import method_layers
 from bitscale.deep.settings import DeepSettings
 from bitscale.errors import InputError
+from bitscale.hashers import make_hasher
+from tests.hashers.clusters import DEEP, features
 
 
 def test_beta_grows_geometrically_from_2_to_1000():
@@ -29,7 +31,8 @@ def test_rates():
         {"network": "vgg"}, {"optimizer": "lion"}, {"laplacian_norm": "pairs"}, {"laplacian": "ours"},
         {"iterations": 0}, {"beta_start": 0.0}, {"beta_end": 1.0}, {"learning_rate": -1.0}, {"shift": -1},
         {"shift_by": "pixel"}, {"scale_spread": 0.5}, {"scale_spread": float("inf")},
-        {"weight_decay": float("nan")}, {"classes_per_batch": 0},
+        {"weight_decay": float("nan")}, {"momentum": 1.0}, {"initial": "zeros"}, {"classes_per_batch": 0},
+        {"proxy_temperature": 0.0}, {"proxy_weight": -1.0},
     ],
 )  # fmt: skip
 def test_settings_that_make_no_sense(wrong):
@@ -39,24 +42,26 @@ def test_settings_that_make_no_sense(wrong):
 
 def test_what_distinguishes_the_methods():
     settings = DeepSettings()
-    kinds = {name: [x.kind for x in layers_of(m, settings, (1, 28, 28), 8)] for name, m in METHODS.items()}
+    parts = {name: make_hasher(name, n_bits=8).parts for name in DEEP}
+    kinds = {name: [x.kind for x in method_layers(parts[name], settings, (1, 28, 28), 8)] for name in DEEP}
     assert kinds["drsch"] == kinds["dsch"]
     assert kinds["bs-drsch"] == [*kinds["drsch"], "weights"] == kinds["nested"]
     assert kinds["drsch"] == [*kinds["euclidean"], "tanh-like"]
     assert "beside" in kinds["dsrh"]
-    assert {name for name, m in METHODS.items() if m.laplacian} == {"drsch", "bs-drsch", "nested"}
+    assert {name for name in DEEP if parts[name].laplacian} == {"drsch", "bs-drsch", "nested"}
 
 
 def test_a_later_setting_at_its_default_leaves_fingerprints_alone():
-    from bitscale.hashers import make_hasher
-    from tests.hashers.clusters import features
-
     part = features(60, seed=1)
     quick = {"n_bits": 8, "features": "none", "iterations": 2, "classes_per_batch": 3, "images_per_class": 3}
     assert make_hasher("nested", **quick, scale_spread=2).settings.scale_spread == 2
     plain = make_hasher("nested", **quick).fit(part)
     known = [*DeepSettings.__dataclass_fields__.values()]
-    later = {"scale_spread", "shift_by", "input_size", "backbone_rate", "freeze_statistics"}
+    later = {
+        "scale_spread", "shift_by", "input_size", "input_fit", "backbone_rate", "freeze_statistics", "momentum",
+        "initial", "hash_norm", "proxy_weight", "proxy_rate", "proxy_temperature", "attributes", "precision",
+        "proxy_classes", "erasing", "validation_by", "input_width",
+    }  # fmt: skip
     assert {field.name for field in known if field.metadata.get("later")} == later
-    assert make_hasher("nested", **quick, shift_by="batch").fit(part).fingerprint == plain.fingerprint
-    assert make_hasher("nested", **quick, shift_by="image").fit(part).fingerprint != plain.fingerprint
+    assert make_hasher("nested", **quick, initial="torch").fit(part).fingerprint == plain.fingerprint
+    assert make_hasher("nested", **quick, initial="he").fit(part).fingerprint != plain.fingerprint

@@ -13,8 +13,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
+from bitscale.atomic import write_whole
 from bitscale.errors import CorruptFile, FileError, InputError, NewerFormat
-from bitscale.files import write_whole
 
 FORMAT = 2  # 1 had no checksum
 KEY = "bitscale"
@@ -59,6 +59,11 @@ def write(checkpoint: Checkpoint, folder: Path) -> Path:
     return path
 
 
+def is_in(folder: Path) -> bool:
+    """Whether a run has left a checkpoint in `folder`."""
+    return (folder / NAME).is_file()
+
+
 def read(folder: Path, identity: dict[str, Any]) -> Checkpoint:
     """The checkpoint in `folder`, if it is of the same training."""
     path = folder / NAME
@@ -90,11 +95,11 @@ def read(folder: Path, identity: dict[str, Any]) -> Checkpoint:
 
 def _checksum(about: dict[str, Any], tensors: dict[str, Tensor]) -> str:
     """The sha256 of everything a checkpoint holds."""
-    found = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    checksum = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
     for name, tensor in sorted(tensors.items()):
-        found.update(f"{name}{tensor.dtype}{tuple(tensor.shape)}".encode())
-        found.update(tensor.flatten().view(torch.uint8).numpy().data)
-    return found.hexdigest()
+        checksum.update(f"{name}{tensor.dtype}{tuple(tensor.shape)}".encode())
+        checksum.update(tensor.flatten().view(torch.uint8).numpy().data)
+    return checksum.hexdigest()
 
 
 def _compare(found: Any, wanted: dict[str, Any], path: Path) -> None:
@@ -109,7 +114,7 @@ def _compare(found: Any, wanted: dict[str, Any], path: Path) -> None:
             f"{name}: {flat_found.get(name)!r} there, {flat_wanted.get(name)!r} here" for name in other[:4]
         )
         raise InputError(
-            f"{path} is of another training ({told}). Resume with the same data and settings, or use another folder."
+            f"{path} is of another training ({told}). Go on with the same data and settings, or use another folder."
         )
 
 

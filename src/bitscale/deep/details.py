@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bitscale.data.splits import Labels
+from bitscale.arrays import Int
+from bitscale.data.labelled import Labels
 from bitscale.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,9 +18,15 @@ if TYPE_CHECKING:
 _WHERE = {"input_shape", "trained_on", "n_images", "n_labels"}
 
 
-def describe(source: Source, labels: Labels) -> dict[str, Any]:
-    """What a model says about its training data."""
-    digest = hashlib.sha256(source.fingerprint().encode() + repr(labels.shape).encode() + labels.tobytes())
+def describe(
+    source: Source, labels: Labels, others: Sequence[Labels] = (), cameras: Int | None = None
+) -> dict[str, Any]:
+    """What a model says about its training data; `others` are labels of further attributes."""
+    digest = hashlib.sha256(source.fingerprint().encode())
+    for each in (labels, *others):
+        digest.update(repr(each.shape).encode() + each.tobytes())
+    if cameras is not None:
+        digest.update(cameras.tobytes())
     n_labels = int(labels.shape[1]) if labels.ndim == 2 else len(np.unique(labels))
     return {
         "input_shape": list(source.shape), "trained_on": digest.hexdigest(),

@@ -7,44 +7,51 @@ layer itself: codes, relaxed values and model files are all in that order.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.data.decode import Form
+from bitscale.arrays import Float32
+from bitscale.data.batch import one_array, to_size
 from bitscale.data.images import as_images, read
-from bitscale.data.splits import Labelled
-from bitscale.data.vectors import Vectors
-from bitscale.deep.details import check_details, describe
-from bitscale.deep.layers import Layer, array_shapes
-from bitscale.deep.memory import check_memory, free_bytes
-from bitscale.deep.methods import Method, layers_of
-from bitscale.deep.pixels import at_a_time, check_pixels, to_squares
+from bitscale.data.labelled import Labelled
+from bitscale.data.sets.array import Vectors
+from bitscale.deep.details import check_details
+from bitscale.deep.memory import free_bytes
+from bitscale.deep.parts import Parts, ignored_settings, method_layers
+from bitscale.deep.recipes import DEFAULT, Recipe, look
 from bitscale.deep.settings import DeepSettings
-from bitscale.errors import InputError, TrainingStopped
-from bitscale.features.cnn import BACKBONES
+from bitscale.errors import InputError
 from bitscale.hashers import base
-from bitscale.hashers.base import Arrays, Float32, Hasher
+from bitscale.hashers.base import Arrays, Hasher
+from bitscale.hashers.emphasis import LOGITS, shared_weights
+from bitscale.hashers.settings import make_settings
+from bitscale.networks.installed import require_torch
+from bitscale.networks.layers import Layer, array_shapes, at_a_time
+from bitscale.networks.onnx import Runtime, onnx_bytes
+from bitscale.networks.weights import PUBLISHED
+from bitscale.pictures.form import Form
 
 if TYPE_CHECKING:
-    from bitscale.deep.export import Runtime
-    from bitscale.deep.network import HashNetwork
     from bitscale.deep.source import Source
-    from bitscale.deep.train import Progress, Task
+    from bitscale.deep.train import Progress
+    from bitscale.networks.torch import HashNetwork
 
 ENCODE_BATCH = 256
-FEW = 100
 
 
 class DeepHasher(Hasher):
     """A network trained by comparison; `history` tells how the training went."""
 
-    method: ClassVar[Method]
+    parts: ClassVar[Parts]
     Settings = DeepSettings
     settings: DeepSettings
+    resumable = True
 
     def __init__(self, n_bits: int, *, features: str = "pixels", seed: int = 0, settings: Any = None) -> None:
         super().__init__(n_bits, features=features, seed=seed, settings=settings)
@@ -56,101 +63,105 @@ class DeepHasher(Hasher):
                 f'network="{network}" is fine-tuned on the images themselves, so features must be "pixels". Got '
                 f'{features!r}; to keep the network as it is, give features="{network}@224" and another network.'
             )
+        self.recipe: Recipe | None = None  # None: all settings were given, as a file's are
+        self._recalled = ""  # the recipe that a file names
         self.history: list[dict[str, Any]] = []
         self._details: dict[str, Any] = {}
         self._network: HashNetwork | None = None
         self._runtime: Runtime | None = None
+
+    @classmethod
+    def configured(cls, n_bits: int, *, features: str, seed: int, recipe: str | None, given: Mapping[str, Any]) -> Self:
+        """A hasher with the settings `given`, the others a recipe's; some of these are chosen when it is fitted."""
+        make_settings(cls, given)  # refuses unknown names and wrong types
+        followed = Recipe(recipe or DEFAULT, dict(given))
+        choice = followed.choose(cls.parts, vectors=features != "pixels")
+        settings = make_settings(cls, choice.settings)
+        ignored = ignored_settings(cls.parts, settings.network, settings.optimizer, vectors=features != "pixels")
+        for name in ignored.keys() & given.keys():
+            raise InputError(f"{cls.name} would ignore {name}={given[name]!r}: {ignored[name]}. Leave it away.")
+        hasher = cls(n_bits, features=features, seed=seed, settings=settings)
+        hasher.recipe = followed
+        return hasher
+
+    @property
+    def asked(self) -> Any:
+        """The recipe's name and the settings given besides; all settings where there is no recipe."""
+        return super().asked if self.recipe is None else str(self.recipe)
+
+    @property
+    def training(self) -> base.Training:
+        """Network, recipe and optimizer."""
+        recipe = str(self.recipe or self._recalled or "not recorded")
+        return base.Training(self.settings.network, recipe, self.settings.optimizer)
+
+    def recall(self, about: Mapping[str, Any]) -> None:
+        """Take where the training images came from and the recipe's name from a file's metadata."""
+        super().recall(about)
+        if not isinstance(about.get("recipe", ""), str):
+            raise InputError("recipe must be a text.")
+        self._recalled = about.get("recipe", "")
 
     def fit(
         self,
         train: Labelled,
         *,
         run: str | Path | None = None,
-        resume: bool = False,
+        resume: bool | None = None,
         progress: Callable[[Progress], None] | None = None,
         device: str = "auto",
     ) -> Self:
-        """Train. `run` is a folder for checkpoints and history.json; `resume` goes on from what lies there."""
+        """Train, and keep checkpoints and history.json in the folder `run`.
+
+        A checkpoint that lies there is gone on from, and one of other data or settings is refused. With `resume=True`
+        there must be one; with `resume=False` the training begins anew and writes over it.
+        """
+        require_torch(f"training {self.name}")
+        from bitscale.deep.attributes import label_sets
+        from bitscale.deep.checkpoint import is_in
+        from bitscale.deep.fitting import check_labels, final_arrays, first_network, make_task
         from bitscale.deep.train import Training, pick_device
 
         if resume and run is None:
             raise InputError("resume goes on from the checkpoint of a run. Give its folder as run=.")
+        if resume is None:
+            resume = run is not None and is_in(Path(run))
         place = pick_device(device)
-        task = self._task(train, free_bytes(place))
+        self._follow_recipe(train, place.type)
+        source, sets = self._source(train.images), label_sets(train, self.settings)
+        check_labels(source, sets[0])
+        task = make_task(self, source, sets, free_bytes(place), train.cameras)
         details = dict(task.identity["data"])
-        network = self._start(task, pretrained=not resume)
+        network = first_network(self, task, pretrained=not resume)
         training = Training(task, network, place, None if run is None else Path(run))
         if resume:
             training.load()
         training.run(progress)
-        self.history = training.history
-        self._finish(network, task, details)
-        return self
+        self.history, self.origin = training.history, train.origin
+        return self.adopt(final_arrays(network, task), details)
 
-    def _task(self, train: Labelled, free: int | None = None) -> Task:
-        from bitscale.deep.sampler import hold_out
-        from bitscale.deep.train import Task
+    def _follow_recipe(self, train: Labelled, device: str) -> None:
+        """Complete the settings by what the recipe chooses for these training images and this machine."""
+        from bitscale.networks.torch import has_bfloat16
 
-        source = self._source(train.images)
-        if len(source) < 2:
-            raise InputError(f"a hasher learns from at least two images. Got {len(source)}.")
-        labels = np.asarray(train.labels)
-        if len(labels) != len(source):
-            raise InputError(f"every training image needs its label. Got {len(source)} images, {len(labels)} labels.")
-        settings, shape = self.settings, source.shape
-        layers = layers_of(self.method, settings, shape, self.n_bits)  # all that can be refused is, before work begins
-        check_memory(layers, shape, min(settings.classes_per_batch * settings.images_per_class, len(source)), free)
-        rows, held_out = hold_out(labels, settings.validation_share, self.seed)
-        identity = {
-            "method": self.name, "n_bits": self.n_bits, "features": self.features, "seed": self.seed,
-            "settings": base.settings_identity(settings), "data": describe(source, labels),
-        }  # fmt: skip
-        return Task(self.method, settings, self.seed, source, labels, rows, held_out, identity)
-
-    def _start(self, task: Task, pretrained: bool) -> HashNetwork:
-        import torch
-
-        from bitscale.deep.network import HashNetwork
-        from bitscale.deep.source import statistics
-
-        layers = layers_of(self.method, self.settings, task.source.shape, self.n_bits)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
-            network = HashNetwork(layers, task.source.shape, self.method.scale, self.settings.scale_spread)
-        fine_tuned = self.settings.fine_tuned
-        few = task.rows[:FEW] if fine_tuned else task.rows  # that they differ is seen in a few
-        network.input_mean, network.input_spread = statistics(task.source, few, self.seed)
-        if fine_tuned and pretrained:  # a checkpoint brings its own weights and normalisation
-            from bitscale.deep.pretrained import start_from
-
-            start_from(self.settings.network, network)
-        network.still = fine_tuned and self.settings.freeze_statistics
-        return network
-
-    def _finish(self, network: HashNetwork, task: Task, details: dict[str, Any]) -> None:
-        """Order the bits, measure their spread, and take the arrays."""
-        import torch
-
-        from bitscale.deep.validation import project
-
-        network = network.cpu().eval()
-        if self.method.scale == "free":
-            network.permute_bits(torch.from_numpy(np.argsort(-network.w.detach().abs().numpy(), kind="stable")))
-        values = project(network, task.source, task.rows[: base.SPREAD_ROWS]).astype(np.float64)
-        spread = np.maximum(np.sqrt(np.mean(values**2, axis=0)), 1e-12)
-        if not np.isfinite(spread).all():
-            raise TrainingStopped("the trained network gives infinite values. Train with a lower learning_rate.")
-        arrays = {name: t.numpy().copy() for name, t in _learned(network).items()}
-        self.adopt(arrays | {"spread": spread.astype(np.float32)}, details)
+        if self.recipe is not None:
+            vectors = self.features != "pixels"
+            seen = look(train.images, train.label_names, vectors=vectors)
+            if device == "cpu" and not self.settings.fine_tuned:
+                seen = replace(seen, bfloat16=has_bfloat16())
+            choice = self.recipe.choose(self.parts, vectors=vectors, seen=seen)
+            self.settings, self.chosen = make_settings(type(self), choice.settings), choice.reasons
 
     def adopt(self, arrays: Arrays, details: Mapping[str, Any] | None = None) -> Self:
         """Take the arrays of a trained network, checked against the layers that settings and input call for."""
         shape = check_details(details)
-        side = self.settings.side
-        if side and shape[1:] != (side, side) and len(shape) == 3:
-            raise InputError(f"this network takes squares of {side} pixels. Got an input_shape of {shape}.")
-        layers = layers_of(self.method, self.settings, shape, self.n_bits)
+        size = self.settings.size
+        if size and len(shape) == 3 and shape[1:] != size:
+            raise InputError(f"this network takes {size[0]}x{size[1]} pixels. Got an input_shape of {shape}.")
+        layers = method_layers(self.parts, self.settings, shape, self.n_bits)
         expected = array_shapes(layers, shape) | {"spread": (self.n_bits,)}
+        if len(self.attributes) > 1:
+            expected[LOGITS] = (len(self.attributes), self.n_bits)
         if arrays.keys() != expected.keys():
             raise InputError(f"{self.name} is made of {sorted(expected)}. Got {sorted(arrays)}.")
         for name, wanted in expected.items():
@@ -176,32 +187,45 @@ class DeepHasher(Hasher):
 
     @property
     def notes(self) -> dict[str, str]:
-        """Whose pretrained network is in it, and what was done with it."""
+        """How it was trained; whose pretrained network is in it, and what was done with it."""
+        notes = {**super().notes, "training": str(self.training)}
         kind = self.settings.network if self.settings.fine_tuned else self.features.partition("@")[0]
-        if kind not in BACKBONES:
-            return {}
-        whose = f"{kind}, pretrained on ImageNet (licence of the weights: {BACKBONES[kind].licence})"
+        if kind not in PUBLISHED:
+            return notes
+        whose = f"{kind}, pretrained on ImageNet (licence of the weights: {PUBLISHED[kind].licence})"
         if not self.settings.fine_tuned:
-            return {"backbone": f"{whose}; frozen, used as features ({self.features})"}
+            return {**notes, "backbone": f"{whose}; frozen, used as features ({self.features})"}
         kept = "kept" if self.settings.freeze_statistics else "learned anew"
-        how = f"at {self.settings.side} pixels, {self.settings.backbone_rate:g} of the head's learning rate"
-        return {"backbone": f"{whose}; fine-tuned {how}, statistics of its batch norms {kept}"}
+        height, width = self.settings.size or (0, 0)
+        how = f"at {height}x{width} pixels, {self.settings.backbone_rate:g} of the head's learning rate"
+        return {**notes, "backbone": f"{whose}; fine-tuned {how}, statistics of its batch norms {kept}"}
 
     @property
     def scale(self) -> NDArray[np.float64]:
         """The weight of each bit, w in the paper: ones, as learned, or sums of softplus from the tail, (q,)."""
-        if self.method.scale == "none":
+        if self.parts.scale == "none":
             return np.ones(self.n_bits)
         learned: NDArray[np.float64] = self.arrays["w"].astype(np.float64)
-        if self.method.scale == "free":
+        if self.parts.scale == "free":
             return learned
-        found: NDArray[np.float64] = np.logaddexp(learned, 0.0)[::-1].cumsum()[::-1]
-        return found
+        sums: NDArray[np.float64] = np.logaddexp(learned, 0.0)[::-1].cumsum()[::-1]
+        return sums
 
     @property
     def bit_weights(self) -> NDArray[np.float64] | None:
         """w^2, as eq_HamAff has it."""
-        return None if self.method.scale == "none" else self.scale**2
+        return None if self.parts.scale == "none" else self.scale**2
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """What it was trained to tell apart, where that has names."""
+        return self.settings.attribute_names
+
+    @property
+    def attribute_weights(self) -> NDArray[np.float64]:
+        """How much each bit counts for each attribute, (A, q); its mean over attributes is `bit_weights`."""
+        shared = shared_weights(self.scale**2, self.arrays.get(LOGITS))
+        return shared[: len(self.attributes)]  # none where the labels had no name
 
     @property
     def network(self) -> HashNetwork:
@@ -209,10 +233,10 @@ class DeepHasher(Hasher):
         if self._network is None:
             import torch
 
-            from bitscale.deep.network import HashNetwork
+            from bitscale.networks.torch import HashNetwork
 
             arrays = {name: torch.from_numpy(array) for name, array in self.arrays.items() if name != "spread"}
-            network = HashNetwork(self.layers, check_details(self._details), self.method.scale)
+            network = HashNetwork(self.layers, self.input_shape, self.parts.scale)
             network.load_state_dict(arrays, strict=False)  # batch norm's counters of batches are not kept
             self._network = network.eval()
         return self._network
@@ -221,38 +245,52 @@ class DeepHasher(Hasher):
     def runtime(self) -> Runtime:
         """The trained network under onnxruntime, which encodes."""
         if self._runtime is None:
-            from bitscale.deep.export import Runtime, to_onnx
-
-            self._runtime = Runtime(to_onnx(self))
+            self._runtime = Runtime(self.to_onnx())
         return self._runtime
+
+    def to_onnx(self) -> bytes:
+        """The trained network as an ONNX file's bytes; its metadata names the model and its bit weights."""
+        weights = self.bit_weights
+        about = {
+            "bitscale.method": self.name,
+            "bitscale.model": self.fingerprint,
+            "bitscale.bit_weights": json.dumps([1.0] * self.n_bits if weights is None else weights.tolist()),
+        }
+        return onnx_bytes(self.layers, self.arrays, self.input_shape, about)
 
     @property
     def layers(self) -> tuple[Layer, ...]:
         """The layers, their shapes and parameter counts."""
-        return layers_of(self.method, self.settings, check_details(self._details), self.n_bits)
+        return method_layers(self.parts, self.settings, self.input_shape, self.n_bits)
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of one item that the fitted network takes: (C, H, W), or (d,) for vectors."""
+        _ = self.arrays  # says so where nothing was learned yet
+        return check_details(self._details)
 
     def _source(self, images: Any) -> Source:
         from bitscale.deep.source import ImageSource, VectorSource
 
         if self.features == "pixels":
-            return ImageSource(images, self.settings.side, self.settings.fine_tuned)
+            return ImageSource(images, self.settings.size, self.settings.fine_tuned, self.settings.middle)
         if self.features == "none" and isinstance(images, Vectors):
             return VectorSource(images.check())  # mapped, and left so
         return VectorSource(self._extract(images))
 
     @property
     def picture_form(self) -> Form:
-        """A network on pixels takes its own input shape; one with an input size was shown middle squares."""
-        shape = check_details(self.details) if self.arrays else ()
+        """A network on pixels takes its own input shape; with an input size, their middle or all, as in training."""
+        shape = self.input_shape
         if len(shape) == 1:
             return super().picture_form
-        return Form((shape[1], shape[2]), shape[0], middle=bool(self.settings.side))
+        return Form((shape[1], shape[2]), shape[0], middle=bool(self.settings.size) and self.settings.middle)
 
     def _dim(self) -> int:
-        return check_details(self.details)[0]
+        return self.input_shape[0]
 
     def _values(self, images: Any) -> list[Float32]:
-        shape = check_details(self.details) if self.arrays else ()
+        shape = self.input_shape
         blocks = []
         for start in range(0, len(images), base.ENCODE_ROWS):
             some = base.some_rows(images, start, min(start + base.ENCODE_ROWS, len(images)))
@@ -262,19 +300,15 @@ class DeepHasher(Hasher):
     def _batches(self, images: Any, shape: tuple[int, ...]) -> Iterator[NDArray[Any]]:
         """uint8 (m, H, W, C), or float32 (m, d)."""
         if len(shape) == 3:
-            lazy, step, settings = as_images(images), at_a_time(shape, ENCODE_BATCH), self.settings
+            lazy, step, size = as_images(images), at_a_time(shape, ENCODE_BATCH), self.settings.size
             for start in range(0, len(lazy), step):
                 some = read(lazy, np.arange(start, min(start + step, len(lazy))))
-                side = settings.side
-                yield check_pixels(to_squares(some, side, settings.fine_tuned) if side else some, shape)
+                if size:
+                    some = to_size(some, size, colour=self.settings.fine_tuned, middle=self.settings.middle)
+                yield one_array(some, shape)
             return
         vectors = self._extract(images)
         if vectors.shape[1:] != shape:
             raise InputError(f"this hasher was fitted on {shape[0]} features an image. Got {vectors.shape[1]}.")
         for start in range(0, len(vectors), ENCODE_BATCH):
             yield vectors[start : start + ENCODE_BATCH]
-
-
-def _learned(network: HashNetwork) -> dict[str, Any]:
-    """The float tensors of a network; batch norm's counter of batches is not one and says nothing here."""
-    return {name: tensor for name, tensor in network.state_dict().items() if tensor.is_floating_point()}

@@ -40,6 +40,7 @@ class Objective:
     sampled: int = 0
     balance_weight: float = 0.0
     nested: bool = False
+    inner: bool = False  # distances are (q - r.r') / 2, as DSRH has them
 
 
 @dataclass(frozen=True)
@@ -81,13 +82,13 @@ def gradient_share(codes: Tensor, relations: Relations, objective: Objective) ->
 
 
 def _one(codes: Tensor, relations: Relations, objective: Objective, rng: np.random.Generator) -> Value:
-    between = distances(codes.detach())  # (b, b)
+    between = distances(codes.detach(), inner=objective.inner)  # (b, b)
     margin = objective.margin_per_bit * codes.shape[1]
     pull, active = hinge_matrix(between, relations, margin, objective.sampled, rng)
     factor = _laplacian_factor(relations, objective)
     if factor:
         pull = pull.add_(relations.similarity, alpha=factor / 2)
-    loss: Tensor = PairSum.apply(codes, pull, between)  # type: ignore[no-untyped-call]
+    loss: Tensor = PairSum.apply(codes, pull, between, objective.inner)  # type: ignore[no-untyped-call]
     loss = loss - margin * (1 - active)
     if factor and objective.laplacian == "released":
         degrees = relations.similarity.sum(1)
@@ -98,37 +99,43 @@ def _one(codes: Tensor, relations: Relations, objective: Objective, rng: np.rand
 
 
 def _laplacian_factor(relations: Relations, objective: Objective) -> float:
-    by = {"triplets": relations.count, "images": len(relations.similarity), "none": 1}[objective.laplacian_norm]
+    drawn = min(objective.sampled or relations.count, relations.count)
+    by = {"triplets": drawn, "images": len(relations.similarity), "none": 1}[objective.laplacian_norm]
     return objective.laplacian_weight / max(by, 1)
 
 
 class PairSum(torch.autograd.Function):
-    """sum of pull_ij |r_i - r_j|^2 for a constant `pull`, with the distances already at hand."""
+    """The sum of pull_ij times the distance of i and j for a constant `pull`, with the distances already at hand."""
 
     @staticmethod
-    def forward(ctx: Any, codes: Tensor, pull: Tensor, between: Tensor) -> Tensor:
+    def forward(ctx: Any, codes: Tensor, pull: Tensor, between: Tensor, inner: bool) -> Tensor:
         """A scalar."""
         ctx.save_for_backward(codes, pull)
+        ctx.inner = inner
         return torch.dot(pull.flatten(), between.flatten())
 
     @staticmethod
-    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None]:
+    def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None, None]:
         """(b, q) for the codes."""
         codes, pull = ctx.saved_tensors
-        return pair_gradient(codes, pull) * upstream[0], None, None
+        return pair_gradient(codes, pull, inner=ctx.inner) * upstream[0], None, None, None
 
 
-def pair_gradient(codes: Tensor, pull: Tensor) -> Tensor:
-    """2 (diag(G 1) - G) R with G = pull + pull^T, (b, q)."""
+def pair_gradient(codes: Tensor, pull: Tensor, *, inner: bool = False) -> Tensor:
+    """2 (diag(G 1) - G) R with G = pull + pull^T, (b, q); -G R / 2 where distances are inner products."""
     both = pull + pull.T  # (b, b)
+    if inner:
+        return (both @ codes).mul_(-0.5)
     return (codes * both.sum(1, keepdim=True) - both @ codes).mul_(2)
 
 
-def distances(codes: Tensor) -> Tensor:
-    """Squared Euclidean distances of all pairs, (b, b)."""
-    inner = codes @ codes.T
-    squares = inner.diagonal()
-    return (squares[:, None] + squares).sub_(inner, alpha=2)
+def distances(codes: Tensor, *, inner: bool = False) -> Tensor:
+    """Squared Euclidean distances of all pairs, (b, b); or (q - r.r') / 2, the Hamming distance of codes of +-1."""
+    products = codes @ codes.T
+    if inner:
+        return (codes.shape[1] - products).mul_(0.5)
+    squares = products.diagonal()
+    return (squares[:, None] + squares).sub_(products, alpha=2)
 
 
 def hinge_matrix(
@@ -136,7 +143,7 @@ def hinge_matrix(
 ) -> tuple[Tensor, float]:
     """A / N (b, b), by gain where there are several levels, and the share of active triplets."""
     total = sum(part.gain * part.count for part in relations.triplets)
-    found = torch.zeros_like(between)
+    weights = torch.zeros_like(between)
     active = 0.0
     for part in relations.triplets:
         if not part.count:
@@ -148,9 +155,9 @@ def hinge_matrix(
         else:
             counted, hits = count_triplets(between, part, margin)
             n = part.count
-        found.add_(counted, alpha=share / n)
+        weights.add_(counted, alpha=share / n)
         active += share * hits / n
-    return found, active
+    return weights, active
 
 
 def count_triplets(between: Tensor, triplets: Triplets, margin: float) -> tuple[Tensor, int]:
@@ -168,7 +175,7 @@ def count_triplets(between: Tensor, triplets: Triplets, margin: float) -> tuple[
 def sampled_triplets(
     between: Tensor, triplets: Triplets, margin: float, n: int, rng: np.random.Generator
 ) -> tuple[Tensor, int]:
-    """The same for `n` triplets drawn without replacement, as the paper does with 200,000."""
+    """As `count_triplets` for `n` triplets drawn without replacement; the paper draws 200,000."""
     b = len(between)
     drawn = np.sort(rng.choice(triplets.count, n, replace=False, shuffle=False))
     ends = np.cumsum(triplets.per_anchor.cpu().numpy())

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from bitscale.deep.layers import Layer, count, flat
 from bitscale.errors import InputError
+from bitscale.machine import free_memory
+from bitscale.networks.layers import Layer, count, flat
 
 FLOAT = 4  # bytes
 COPIES = 4  # of every parameter: its value, its gradient and Adam's two moments
@@ -35,40 +35,13 @@ def check_memory(layers: Sequence[Layer], input_shape: tuple[int, ...], n: int, 
         )
 
 
-def free_bytes(device: Any = None) -> int | None:
-    """Memory that may still be taken: the graphics card's, or what the system has and the control group allows."""
+def free_bytes(device: Any = None) -> int:
+    """Memory that may still be taken: the graphics card's, or this machine's."""
     if getattr(device, "type", "cpu") == "cuda":
         import torch
 
         return int(torch.cuda.mem_get_info(device)[0])
-    found = [n for n in (_available(), _left_in_group()) if n is not None]
-    return min(found) if found else None
-
-
-def _available() -> int | None:
-    try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
-        return None
-    except (OSError, ValueError):
-        pass
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
-
-
-def _left_in_group() -> int | None:
-    """What a container's limit leaves (cgroup v2), None where there is none."""
-    group = Path("/sys/fs/cgroup")
-    try:
-        limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))
-        lines = (group / "memory.stat").read_text().splitlines()
-    except (OSError, ValueError):  # "max" is no number
-        return None
-    cached = sum(int(line.split()[1]) for line in lines if line.startswith("inactive_file "))  # given back when asked
-    return limit - used + cached
+    return free_memory()
 
 
 def _said(n_bytes: int) -> str:

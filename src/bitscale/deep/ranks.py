@@ -46,6 +46,10 @@ class Ranks:
         parts[self.rank] = codes
         return torch.cat(parts)
 
+    def own_share(self, parameter: Tensor) -> Tensor:
+        """The same values, with this process's share of a gradient that every process computes whole."""
+        return parameter / self.world + parameter.detach() * (1 - 1 / self.world)
+
     def sum_gradients(self, network: nn.Module) -> None:
         """Add up what each process found for its own images."""
         if self.world == 1:

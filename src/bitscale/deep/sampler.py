@@ -4,6 +4,7 @@
     fewer images in a class          all of them, none twice: an image is no positive of itself
     label sets                       classes are tags; an image drawn for one tag is not drawn again for another
     images without any tag           never drawn
+    cameras known                    a class is drawn from each of its cameras in turn, so that it is seen across them
 
 Because a batch depends on nothing but the seed and the step, a resumed run sees what an unbroken one would have.
 """
@@ -15,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.data.splits import Int, Labels
+from bitscale.arrays import Int
+from bitscale.data.labelled import Labels
 from bitscale.errors import InputError
 
 _TRIES = 20  # batches looked at before saying that label sets give no triplets
@@ -25,7 +27,14 @@ _BATCH, _HOLD_OUT = 1, 2  # streams of randomness under one seed
 class Sampler:
     """Draws batches of `classes_per_batch` x `images_per_class` rows, grouped by class."""
 
-    def __init__(self, labels: Labels, classes_per_batch: int, images_per_class: int, seed: int) -> None:
+    def __init__(
+        self,
+        labels: Labels,
+        classes_per_batch: int,
+        images_per_class: int,
+        seed: int,
+        cameras: Int | None = None,
+    ) -> None:
         if classes_per_batch < 2 or images_per_class < 2:
             raise InputError(
                 "a triplet needs two classes and two images of one: classes_per_batch and images_per_class must be "
@@ -33,7 +42,7 @@ class Sampler:
             )
         self.labels, self.seed = labels, seed
         self.classes_per_batch, self.images_per_class = classes_per_batch, images_per_class
-        self.members = _members(labels)
+        self.members, self.cameras = _members(labels), cameras
         if labels.ndim == 2 and not any(_has_triplet(labels[self.batch(step)]) for step in range(_TRIES)):
             raise InputError(
                 "these label sets give no triplets: no image has both another that shares a label and one that "
@@ -46,21 +55,36 @@ class Sampler:
         n = min(self.classes_per_batch, len(self.members))
         chosen = rng.choice(len(self.members), n, replace=False)
         if self.labels.ndim == 1:
-            return np.concatenate([_draw(self.members[i], self.images_per_class, rng) for i in chosen])
+            return np.concatenate([self._draw(self.members[i], rng) for i in chosen])
         taken = np.zeros(0, np.int64)
         for i in chosen:
             free = np.setdiff1d(self.members[i], taken, assume_unique=True) if taken.size else self.members[i]
-            taken = np.concatenate([taken, _draw(free, self.images_per_class, rng)])
+            taken = np.concatenate([taken, self._draw(free, rng)])
         return taken
 
+    def _draw(self, rows: Int, rng: np.random.Generator) -> Int:
+        """Some rows of a class, none twice; of each of its cameras alike, as far as they go."""
+        if self.cameras is None:
+            drawn: Int = rng.choice(rows, min(self.images_per_class, len(rows)), replace=False)
+            return drawn
+        rows = rng.permutation(rows)
+        cameras = self.cameras[rows]
+        before = np.array([np.count_nonzero(cameras[:i] == camera) for i, camera in enumerate(cameras)])
+        return rows[np.argsort(before, kind="stable")[: self.images_per_class]]
 
-def hold_out(labels: Labels, share: float, seed: int) -> tuple[Int, Int]:
-    """Rows to train on and rows kept back to choose a model by, `share` of every class but two images."""
+
+def hold_out(labels: Labels, share: float, seed: int, by: str = "images") -> tuple[Int, Int]:
+    """Rows to train on and rows kept back to choose a model by: `share` of every class but two images.
+
+    By "classes" it is all images of a share of the classes, as where new persons are to be told apart.
+    """
     if not 0 <= share < 1:
         raise InputError(f"validation_share must be at least 0 and below 1. Got {share}.")
     if not share:
         return np.arange(len(labels)), np.zeros(0, np.int64)
     rng = np.random.default_rng([seed, 0, _HOLD_OUT])
+    if by == "classes":
+        return _whole_classes(labels, share, rng)
     kept: list[Int] = [np.zeros(0, np.int64)]
     groups = [np.flatnonzero(labels == c) for c in np.unique(labels)] if labels.ndim == 1 else [np.arange(len(labels))]
     for rows in groups:
@@ -68,6 +92,20 @@ def hold_out(labels: Labels, share: float, seed: int) -> tuple[Int, Int]:
         kept.append(rng.permutation(rows)[:n])
     away = np.sort(np.concatenate(kept))
     return np.setdiff1d(np.arange(len(labels)), away, assume_unique=True), away
+
+
+def _whole_classes(labels: Labels, share: float, rng: np.random.Generator) -> tuple[Int, Int]:
+    if labels.ndim == 2:
+        raise InputError("validation_by=classes needs one class an image. With label sets use validation_by=images.")
+    names = np.unique(labels)
+    n = round(share * len(names))
+    if not 2 <= n <= len(names) - 2:
+        raise InputError(
+            f"validation_by=classes keeps back two classes at least, and leaves two to learn from. {share:g} of "
+            f"{len(names)} is {n}: choose another validation_share."
+        )
+    away = np.isin(labels, rng.permutation(names)[:n])
+    return np.flatnonzero(~away), np.flatnonzero(away)
 
 
 def _members(labels: Labels) -> list[Int]:
@@ -94,11 +132,6 @@ def _members(labels: Labels) -> list[Int]:
             f"(class {alone[0]} for one). Add images to them or leave these classes out."
         )
     return groups
-
-
-def _draw(rows: Int, n: int, rng: np.random.Generator) -> Int:
-    found: Int = rng.choice(rows, min(n, len(rows)), replace=False)
-    return found
 
 
 def _has_triplet(sets: NDArray[Any]) -> bool:

@@ -1,14 +1,14 @@
-"""How to train: every default written once, the same for all methods."""
+"""How to train: every setting, the same for all methods; a recipe chooses their values."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-from bitscale.deep.backbones import BACKBONES, LEAST_SIZE, MOST_SIZE, SIZE
-from bitscale.deep.plan import NETWORKS
 from bitscale.errors import InputError
-from bitscale.hashers.base import later
+from bitscale.hashers.settings import later
+from bitscale.networks.backbones import BACKBONES, LEAST_SIZE, MOST_SIZE, SIZE
+from bitscale.networks.paper import NETWORKS
 
 _CHOICES = {
     "network": NETWORKS,
@@ -16,20 +16,27 @@ _CHOICES = {
     "laplacian_norm": ("triplets", "images", "none"),
     "laplacian": ("paper", "released"),
     "shift_by": ("batch", "image"),
+    "validation_by": ("images", "classes"),
+    "input_fit": ("middle", "stretch"),
+    "initial": ("torch", "he"),
+    "precision": ("float32", "bfloat16"),
 }
 
 
 @dataclass(frozen=True)
 class DeepSettings:
-    """Settings of the one trainer. The paper's own: optimizer="sgd", sampled_triplets=200_000."""
+    """Settings of the one trainer; `recipes` choose them. A default here is what files without the setting meant."""
 
     network: str = "paper-net"  # or paper-net+recipe, small-net; on vectors, their fully connected layers; or a
     # pretrained network to fine-tune: mobilenetv2, efficientnet-lite0
+    initial: str = later("torch")  # weights: as torch draws them, or "he": values keep their spread through all layers
     dropout: float = 0.0
+    hash_norm: bool = later(False)  # batch norm after the hash layer: every bit is balanced, and they are of one spread
     iterations: int = 2_000
     classes_per_batch: int = 10
     images_per_class: int = 20
-    optimizer: str = "adam"  # Adam under a one-cycle rate; sgd: momentum 0.9, a tenth of the rate in the last third
+    optimizer: str = "adam"  # Adam under a one-cycle rate; sgd: a tenth of the rate in the last third
+    momentum: float = later(0.9)  # of sgd
     learning_rate: float | None = None  # None: adam 1e-3, with batch norm 2e-3; sgd 1e-2
     weight_decay: float = 0.0
     scale_rate: float = 10.0  # the learning rate of the bit weights, in multiples of the network's
@@ -41,14 +48,24 @@ class DeepSettings:
     laplacian_norm: str = "images"
     laplacian: str = "paper"
     balance_weight: float = 1.0  # of DSRH's bit-balance term
+    proxy_weight: float = later(0.0)  # of nested's classification term, beside the hinge
+    proxy_rate: float = later(10.0)  # the learning rate of its directions, in multiples of the network's
+    proxy_temperature: float = later(0.2)  # by which their cosines with codes are divided
+    proxy_classes: int = later(0)  # at most so many classes are told apart in a step, those of the batch first; 0: all
     sampled_triplets: int = 0  # 0: all of them, exactly
     shift: int = 0  # augmentation: a random shift of up to so many pixels
     shift_by: str = later("batch")  # one for the whole batch, or "image": one for each image
     flip: bool = False  # augmentation: each image left-right with probability 1/2
+    erasing: float = later(0.0)  # augmentation: the share of images of which a random rectangle is made grey
     validation_share: float = 0.0  # of the training images, kept back to choose the best weights of the run by
-    input_size: int = later(0)  # images are brought to such a square, their middle; 0: as they are, backbones 224
+    validation_by: str = later("images")  # some images of every class, or "classes": all images of some classes
+    input_size: int = later(0)  # images are brought to such a height; 0: as they are, backbones 224
+    input_width: int = later(0)  # and to such a width; 0: squares
+    input_fit: str = later("middle")  # it is their middle that is brought to it, or "stretch": all of them
     backbone_rate: float = later(0.02)  # the learning rate of a pretrained network, in multiples of the head's
     freeze_statistics: bool = later(True)  # whether its batch norms keep the means and variances they came with
+    attributes: str = later("")  # of nested: those to learn, as "kind,colour"; empty: the labels
+    precision: str = later("float32")  # of the layers while they learn; "bfloat16" is faster where the machine has it
 
     def __post_init__(self) -> None:
         if self.network == "alexnet" or self.network.startswith("timm:"):
@@ -64,7 +81,8 @@ class DeepSettings:
                 raise InputError(f"{name} must be at least 1. Got {getattr(self, name)}.")
         not_negative = (
             "weight_decay", "scale_rate", "margin_per_bit", "laplacian_weight", "balance_weight",
-            "sampled_triplets", "shift", "input_size", "backbone_rate",
+            "sampled_triplets", "shift", "input_size", "backbone_rate", "proxy_weight", "proxy_rate",
+            "input_width", "proxy_classes",
         )  # fmt: skip
         for name in not_negative:
             if not (getattr(self, name) >= 0 and math.isfinite(getattr(self, name))):
@@ -73,14 +91,33 @@ class DeepSettings:
             raise InputError(
                 f"beta grows from beta_start to beta_end, both above 0. Got {self.beta_start} and {self.beta_end}."
             )
+        if not 0 < self.proxy_temperature < math.inf:
+            raise InputError(f"proxy_temperature must be above 0 and finite. Got {self.proxy_temperature}.")
+        if not 0 <= self.momentum < 1:
+            raise InputError(f"momentum must be at least 0 and below 1. Got {self.momentum}.")
         if not 1 <= self.scale_spread < math.inf:
             raise InputError(f"scale_spread must be at least 1 and finite. Got {self.scale_spread}.")
+        names = self.attribute_names
+        if "" in names or len(set(names)) < len(names):
+            raise InputError(f'attributes are names between commas, each once: "kind,colour". Got {self.attributes!r}.')
         if self.learning_rate is not None and not 0 < self.learning_rate < math.inf:
             raise InputError(f"learning_rate must be above 0. Got {self.learning_rate}.")
 
-        if self.input_size and not (LEAST_SIZE if self.fine_tuned else 1) <= self.input_size <= MOST_SIZE:
-            least = LEAST_SIZE if self.fine_tuned else 1
-            raise InputError(f"{self.network} takes an input_size of {least} to {MOST_SIZE}. Got {self.input_size}.")
+        if not 0 <= self.erasing <= 1:
+            raise InputError(f"erasing is a share of the images, from 0 to 1. Got {self.erasing}.")
+        least = LEAST_SIZE if self.fine_tuned else 1
+        for name in ("input_size", "input_width"):
+            if getattr(self, name) and not least <= getattr(self, name) <= MOST_SIZE:
+                raise InputError(
+                    f"{self.network} takes an {name} of {least} to {MOST_SIZE}. Got {getattr(self, name)}."
+                )
+        if self.input_width and not self.input_size:
+            raise InputError(f"input_width is the width beside the height input_size. Got {self.input_width} and 0.")
+
+    @property
+    def attribute_names(self) -> tuple[str, ...]:
+        """The attributes to learn, in order; none where the labels are all there is."""
+        return tuple(name.strip() for name in self.attributes.split(",")) if self.attributes else ()
 
     @property
     def fine_tuned(self) -> bool:
@@ -88,12 +125,18 @@ class DeepSettings:
         return self.network in BACKBONES
 
     @property
-    def side(self) -> int:
-        """Of the squares that images are brought to; 0 where they are taken as they are."""
-        return self.input_size or (SIZE if self.fine_tuned else 0)
+    def size(self) -> tuple[int, int] | None:
+        """Height and width that images are brought to; None where they are taken as they are."""
+        height = self.input_size or (SIZE if self.fine_tuned else 0)
+        return (height, self.input_width or height) if height else None
+
+    @property
+    def middle(self) -> bool:
+        """Whether it is an image's middle that is brought to this size; otherwise it is all of it, stretched."""
+        return self.input_fit == "middle"
 
     def beta(self, step: int) -> float:
-        """Geometric from beta_start at the first step to beta_end at the last."""
+        """The beta of a step: geometric from beta_start at the first step to beta_end at the last."""
         done = step / max(self.iterations - 1, 1)
         return float(self.beta_start * (self.beta_end / self.beta_start) ** done)
 

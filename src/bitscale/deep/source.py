@@ -10,33 +10,41 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from bitscale.arrays import Int
+from bitscale.data.batch import one_array, to_size
 from bitscale.data.images import as_images, read
-from bitscale.data.splits import Images, Int
-from bitscale.data.vectors import Vectors
-from bitscale.deep.pixels import check_pixels, to_squares
+from bitscale.data.labelled import Images
+from bitscale.data.sets.array import Vectors
 from bitscale.errors import InputError
 
 HASH_ROWS = 16_384
 STATISTICS_ROWS = 5_000  # training images that mean and spread are measured on
+GREY = 127.5
 
 
 class ImageSource:
-    """Images of one size and mode, or brought to squares of a `side`, in colour where asked for; read by the batch."""
+    """Images of one size and mode, read by the batch; with a `size`, brought to it, `colour`ed where asked for.
 
-    def __init__(self, images: Any, side: int = 0, colour: bool = False) -> None:
+    It is an image's `middle` that is brought to it, or else all of it, stretched.
+    """
+
+    def __init__(
+        self, images: Any, size: tuple[int, int] | None = None, colour: bool = False, middle: bool = True
+    ) -> None:
         self.images: Images = as_images(images)
-        self.side, self.colour = side, colour
-        height, width, channels = self.images[0].shape if len(self.images) else (1, 1, 1)
-        self.shape: tuple[int, ...] = (3 if colour else channels, side or height, side or width)
+        self.size, self.colour, self.middle = size, colour, middle
+        *own, channels = self.images[0].shape if len(self.images) else (1, 1, 1)
+        self.shape: tuple[int, ...] = (3 if colour else channels, *(size or own))
 
     def __len__(self) -> int:
         return len(self.images)
 
     def batch(self, rows: Int) -> Tensor:
         """float32 (m, C, H, W), values 0 to 255."""
-        found = read(self.images, rows)
-        pixels = check_pixels(to_squares(found, self.side, self.colour) if self.side else found, self.shape)
-        return torch.from_numpy(pixels).permute(0, 3, 1, 2).to(torch.float32)
+        images = read(self.images, rows)
+        if self.size:
+            images = to_size(images, self.size, colour=self.colour, middle=self.middle)
+        return torch.from_numpy(one_array(images, self.shape)).permute(0, 3, 1, 2).to(torch.float32)
 
     def fingerprint(self) -> str:
         """Identifies the images and their order."""
@@ -92,8 +100,16 @@ def statistics(source: Source, rows: Int, seed: int) -> tuple[Tensor, Tensor]:
     return mean.view(shape).float(), spread.view(shape).float()
 
 
-def augment(batch: Tensor, moves: Int | None = None, flips: NDArray[np.bool_] | None = None) -> Tensor:
-    """Images flipped left-right where chosen, then moved by whole pixels, (m, 2) down and right, filled with 0."""
+def augment(
+    batch: Tensor,
+    moves: Int | None = None,
+    flips: NDArray[np.bool_] | None = None,
+    holes: NDArray[np.float64] | None = None,
+) -> Tensor:
+    """Images flipped left-right where chosen, then moved by whole pixels, (m, 2) down and right, filled with 0.
+
+    `holes` are made last, in the middle grey: top, left, height and width as shares of the image, (m, 4).
+    """
     if batch.ndim != 4:
         return batch
     if flips is not None:
@@ -105,4 +121,14 @@ def augment(batch: Tensor, moves: Int | None = None, flips: NDArray[np.bool_] | 
         windows = padded.unfold(2, height, 1).unfold(3, width, 1)  # (m, C, 2 reach + 1, 2 reach + 1, H, W)
         down, right = torch.from_numpy(reach - moves).T
         batch = windows[torch.arange(len(batch)), :, down, right].contiguous()
+    return batch if holes is None else _erase(batch, holes)
+
+
+def _erase(batch: Tensor, holes: NDArray[np.float64]) -> Tensor:
+    sides = np.array(batch.shape[2:])
+    first = np.round(holes[:, :2] * sides).astype(int)
+    last = np.round((holes[:, :2] + holes[:, 2:]) * sides).astype(int)
+    batch = batch.clone()
+    for image, (top, left), (bottom, right) in zip(batch, first, last, strict=True):
+        image[:, top:bottom, left:right] = GREY
     return batch

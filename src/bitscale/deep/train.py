@@ -19,13 +19,17 @@ from typing import Any, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from bitscale.data.splits import Int, Labels
+from bitscale.arrays import Int
+from bitscale.atomic import write_whole
+from bitscale.data.labelled import Labels
 from bitscale.deep import checkpoint
+from bitscale.deep.attributes import shared_codes
 from bitscale.deep.loss import LaplacianNorm, Objective, evaluate, gradient_share
-from bitscale.deep.methods import Method
-from bitscale.deep.network import HashNetwork
+from bitscale.deep.parts import Parts
+from bitscale.deep.proxies import Classes, draw_proxies, proxy_loss
 from bitscale.deep.ranks import Ranks
 from bitscale.deep.relations import Relations, relate
 from bitscale.deep.sampler import Sampler
@@ -33,7 +37,7 @@ from bitscale.deep.settings import DeepSettings
 from bitscale.deep.source import Source, augment
 from bitscale.deep.validation import validation_map
 from bitscale.errors import CorruptFile, TrainingStopped
-from bitscale.files import write_whole
+from bitscale.networks.torch import HashNetwork
 
 CHECKPOINT_SECONDS = 180.0
 RECORDS = 200  # lines of history a run leaves, about
@@ -58,14 +62,20 @@ class Progress:
 class Task:
     """What to train on what; `rows` to learn from, `held_out` to choose the best weights by."""
 
-    method: Method
+    parts: Parts
     settings: DeepSettings
     seed: int
     source: Source
-    labels: Labels
+    sets: tuple[Labels, ...]  # the labels of each attribute; usually there is one
     rows: Int
     held_out: Int
     identity: dict[str, Any]
+    cameras: Int | None = None  # which one took each image: a class is then drawn from all of its cameras
+
+    @property
+    def labels(self) -> Labels:
+        """Of the first attribute, by which models are chosen."""
+        return self.sets[0]
 
 
 class Training:
@@ -76,8 +86,17 @@ class Training:
         self.ranks = Ranks()
         self.network: HashNetwork = network.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         settings = task.settings
-        self.sampler = Sampler(task.labels[task.rows], settings.classes_per_batch, settings.images_per_class, task.seed)
-        self.objective = objective_of(task.method, settings)
+        sizes = settings.classes_per_batch, settings.images_per_class
+        cameras = None if task.cameras is None else task.cameras[task.rows]
+        self.samplers = [Sampler(labels[task.rows], *sizes, task.seed, cameras) for labels in task.sets]
+        self.objective = objective_of(task.parts, settings)
+        if settings.proxy_weight and task.parts.nested:
+            self.classes = [Classes(labels[task.rows], settings.proxy_classes, task.seed) for labels in task.sets]
+            drawn = [draw_proxies(len(each), network.n_bits, task.seed) for each in self.classes]
+            self.n_proxies = [len(each) for each in drawn]
+            network.proxies = torch.nn.Parameter(torch.cat(drawn).to(device))
+        if len(task.sets) > 1:
+            network.attribute_logits = torch.nn.Parameter(torch.zeros(len(task.sets), network.n_bits, device=device))
         self.optimizer = make_optimizer(network, settings)
         self.step = 0
         self.history: list[dict[str, Any]] = []
@@ -98,7 +117,7 @@ class Training:
                 if progress and self.ranks.main:
                     rate = (now - started) / (self.step - first)
                     left = rate * (steps - self.step)
-                    beta = self.task.settings.beta(self.step - 1)
+                    beta = self._beta(self.step - 1)
                     progress(Progress(self.step, steps, loss, active, beta, images / (now - started), left))
                 if interrupted() or now - saved > CHECKPOINT_SECONDS:
                     self.save()
@@ -113,37 +132,67 @@ class Training:
     def _advance(self) -> tuple[float, float, int]:
         """One step: loss, share of active triplets, images seen."""
         task, step = self.task, self.step
-        beta = task.settings.beta(step)
+        beta = self._beta(step)
         rng = np.random.default_rng([task.seed, step, _STEP])
         torch.manual_seed(int(rng.integers(2**62)))
-        batch, relations, n = self._batch(rng)
+        batch, rows = self._batch(rng)
+        n = len(rows)
         for group in self.optimizer.param_groups:
             group["lr"] = task.settings.rate(step) * group["multiple"]
         codes = self.ranks.gather(self.network(batch, beta), n)
-        value = evaluate(codes, relations, self.objective, rng)
-        loss = float(value.loss.detach())
+        total, active, relations = self._loss(codes, rows, rng)
+        loss = float(total.detach())
         if not math.isfinite(loss):
             self._diverged("the loss")
         self.optimizer.zero_grad()
-        value.loss.backward()  # type: ignore[no-untyped-call]
+        total.backward()  # type: ignore[no-untyped-call]
         self.ranks.sum_gradients(self.network)
         self.optimizer.step()
         self.step += 1
-        self._record(step, loss, value.active, beta, codes, relations)
-        return loss, value.active, n
+        self._record(step, loss, active, beta, codes, relations)
+        return loss, active, n
 
-    def _batch(self, rng: np.random.Generator) -> tuple[Tensor, Relations, int]:
-        """This process's images, the relations among all images of the batch, and their number."""
+    def _beta(self, step: int) -> float:
+        """The beta of the tanh-like layer at a step: the method's own, or growing with the steps."""
+        return self.task.parts.beta or self.task.settings.beta(step)
+
+    def _loss(self, codes: Tensor, rows: Int, rng: np.random.Generator) -> tuple[Tensor, float, Relations]:
+        """The mean over attributes of their losses, the share of active triplets, and how the first relates items."""
+        logits = self.network.attribute_logits
+        seen = shared_codes(codes, None if logits is None else self.ranks.own_share(logits))
+        related = [
+            relate(torch.from_numpy(labels[rows]).to(self.device), graded=self.task.parts.graded)
+            for labels in self.task.sets
+        ]
+        values = [evaluate(*pair, self.objective, rng) for pair in zip(seen, related, strict=True)]
+        terms = [value.loss + self._classification(seen[a], rows, a) for a, value in enumerate(values)]
+        total = terms[0] if len(terms) == 1 else torch.stack(terms).mean()
+        return total, sum(value.active for value in values) / len(values), related[0]
+
+    def _classification(self, codes: Tensor, rows: Int, attribute: int) -> Tensor | float:
+        """The term that draws every prefix to the direction of its class, where there is one."""
+        settings, proxies = self.task.settings, self.network.proxies
+        if proxies is None:
+            return 0.0
+        labels = self.task.sets[attribute][rows]
+        chosen, belongs = self.classes[attribute].told_apart(labels, self.step)
+        all_ = torch.split(proxies, self.n_proxies)[attribute]
+        own = self.ranks.own_share(all_ if chosen is None else all_[chosen.to(self.device)])
+        belongs = belongs.to(self.device)
+        return settings.proxy_weight * proxy_loss(codes, own, belongs, settings.proxy_temperature)
+
+    def _batch(self, rng: np.random.Generator) -> tuple[Tensor, Int]:
+        """This process's images, and the rows of all images of the batch: the attributes take turns in drawing it."""
         task, settings = self.task, self.task.settings
-        rows = task.rows[self.sampler.batch(self.step)]
+        rows = task.rows[self.samplers[self.step % len(self.samplers)].batch(self.step)]
         own = self.ranks.part(len(rows))
         flips = rng.random(len(rows)) < 0.5  # drawn for all, so that any number of processes sees the same batch
         moves = draw_moves(settings, len(rows), rng)
-        batch = augment(task.source.batch(rows[own]), moves[own], flips[own] if settings.flip else None)
-        labels = torch.from_numpy(task.labels[rows]).to(self.device)
+        holes = draw_holes(settings.erasing, len(rows), rng)[own] if settings.erasing else None
+        batch = augment(task.source.batch(rows[own]), moves[own], flips[own] if settings.flip else None, holes)
         if batch.ndim == 4:  # convolutions and pooling are much faster on it
             batch = batch.contiguous(memory_format=torch.channels_last)
-        return batch.to(self.device), relate(labels, graded=task.method.graded), len(rows)
+        return batch.to(self.device), rows
 
     def _record(self, step: int, loss: float, active: float, beta: float, codes: Tensor, relations: Relations) -> None:
         steps = self.task.settings.iterations
@@ -154,9 +203,9 @@ class Training:
         share = gradient_share(codes, relations, self.objective)
         line = {"step": step, "loss": loss, "active": active, "beta": beta, "laplacian_share": share}
         if validate:
-            line["validation_map"] = found = validation_map(self.network, self.task)
-            if found >= self.best_map:
-                self.best_map = found
+            line["validation_map"] = now = validation_map(self.network, self.task)
+            if now >= self.best_map:
+                self.best_map = now
                 self.best = {name: t.detach().clone() for name, t in self.network.state_dict().items()}
         self.history.append(line)
 
@@ -200,16 +249,17 @@ class Training:
         )
 
 
-def objective_of(method: Method, settings: DeepSettings) -> Objective:
+def objective_of(parts: Parts, settings: DeepSettings) -> Objective:
     """The loss of a method under its settings."""
     return Objective(
         margin_per_bit=settings.margin_per_bit,
-        laplacian_weight=settings.laplacian_weight if method.laplacian else 0.0,
+        laplacian_weight=settings.laplacian_weight if parts.laplacian else 0.0,
         laplacian_norm=cast(LaplacianNorm, settings.laplacian_norm),
         laplacian="paper" if settings.laplacian == "paper" else "released",
         sampled=settings.sampled_triplets,
-        balance_weight=settings.balance_weight if method.balance else 0.0,
-        nested=method.nested,
+        balance_weight=settings.balance_weight if parts.balance else 0.0,
+        nested=parts.nested,
+        inner=parts.inner,
     )
 
 
@@ -221,6 +271,14 @@ def draw_moves(settings: DeepSettings, n: int, rng: np.random.Generator) -> Int:
     return np.broadcast_to(drawn, (n, 2))
 
 
+def draw_holes(share: float, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Rectangles to blank in `share` of `n` images: top, left, height and width as shares of an image, (n, 4)."""
+    area, ratio = rng.uniform(0.02, 0.25, n), np.exp(rng.uniform(-1, 1, n))
+    sides = np.minimum(np.stack([np.sqrt(area * ratio), np.sqrt(area / ratio)], 1), 0.9)
+    sides[rng.random(n) >= share] = 0
+    return np.concatenate([rng.random((n, 2)) * (1 - sides), sides], 1)
+
+
 def make_optimizer(network: HashNetwork, settings: DeepSettings) -> torch.optim.Optimizer:
     """Adam or SGD; bit weights in a group of their own, neither decayed nor bound to the network's rate."""
     backbone, head = network.phi[: network.n_pretrained], network.phi[network.n_pretrained :]
@@ -229,8 +287,12 @@ def make_optimizer(network: HashNetwork, settings: DeepSettings) -> torch.optim.
         groups.append({"params": list(backbone.parameters()), "multiple": settings.backbone_rate})
     if network.kind != "none":
         groups.append({"params": [network.w], "multiple": settings.scale_rate, "weight_decay": 0.0})
+    if network.proxies is not None:
+        groups.append({"params": [network.proxies], "multiple": settings.proxy_rate, "weight_decay": 0.0})
+    if network.attribute_logits is not None:
+        groups.append({"params": [network.attribute_logits], "multiple": settings.scale_rate, "weight_decay": 0.0})
     if settings.optimizer == "sgd":
-        return torch.optim.SGD(groups, lr=1.0, momentum=0.9, weight_decay=settings.weight_decay)
+        return torch.optim.SGD(groups, lr=1.0, momentum=settings.momentum, weight_decay=settings.weight_decay)
     return torch.optim.Adam(groups, lr=1.0, weight_decay=settings.weight_decay)
 
 

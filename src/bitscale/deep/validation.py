@@ -8,11 +8,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from bitscale.data.splits import Int, relevance
-from bitscale.deep.network import HashNetwork
-from bitscale.deep.pixels import at_a_time
+from bitscale.arrays import Int
+from bitscale.data.labelled import relevance
 from bitscale.deep.source import Source
 from bitscale.metrics import expected_ap, mean, rank
+from bitscale.networks.layers import at_a_time
+from bitscale.networks.torch import HashNetwork
 
 if TYPE_CHECKING:
     from bitscale.deep.train import Task
@@ -46,5 +47,5 @@ def validation_map(network: HashNetwork, task: Task) -> float:
     distances = np.round(squares[:, None] + squares - 2 * values @ values.T, 6)  # equal codes are equally far
     labels = task.labels[rows]
     relevant = relevance(labels, labels)(np.arange(len(rows)))
-    found = mean(expected_ap(rank(distances, relevant, left_out=[np.array([i]) for i in range(len(rows))])))
-    return float(found.value)
+    ranking = rank(distances, relevant, left_out=[np.array([i]) for i in range(len(rows))])
+    return float(mean(expected_ap(ranking)).value)
