@@ -19,8 +19,8 @@ import torch
 
 from bitscale.data import load_dataset
 from bitscale.data.images import read
-from bitscale.deep.export import Runtime, to_onnx
 from bitscale.hashers import load_hasher
+from bitscale.networks.onnx import Runtime
 from timing import interleaved
 
 IMAGES = 10_000
@@ -43,7 +43,7 @@ def main() -> None:
 def compare(dataset: str, model: Path, rounds: int) -> dict[str, Any]:
     """Times and bits of one model, by onnxruntime and by torch."""
     hasher = load_hasher(model)
-    runtime = Runtime(to_onnx(hasher), threads=1)
+    runtime = Runtime(hasher.to_onnx(), threads=1)
     images = load_dataset(dataset, root=os.environ.get("BITSCALE_DATA")).query.images
     pixels = np.stack(list(read(images, np.arange(min(IMAGES, len(images))))))
 

@@ -3,11 +3,12 @@
 import numpy as np
 
 from bitscale.data.images import ArrayImages
-from bitscale.data.splits import Labelled
+from bitscale.data.labelled import Labelled
 
 NAMES = tuple("abcdefghij")
 DEEP = ("drsch", "dsch", "bs-drsch", "bs-dsch", "euclidean", "dsrh", "nested")
 QUICK = {
+    "unsupervised": {"steps": 30},
     "mlh": {"steps": 150, "pairs": 200},
     "bre": {"labelled": 300, "anchors": 20, "sweeps": 1},
     **{name: {"iterations": 30, "images_per_class": 5} for name in DEEP},

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from bitscale.codes import same_space
-from bitscale.data.splits import Labelled, LeftOut, Split
+from bitscale.data.labelled import Labelled
+from bitscale.data.split import LeftOut, Split
 from bitscale.errors import InputError, NotFitted
 from bitscale.hamming import distances
 from bitscale.hashers import base, hasher_names, load_hasher, make_hasher
@@ -13,7 +14,7 @@ from tests.hashers.clusters import NAMES, QUICK, features, images
 
 pytestmark = pytest.mark.parametrize("name", hasher_names())
 
-WEIGHTED = ("bs-drsch", "bs-dsch", "nested", "unsupervised")  # methods that learn what a bit weighs
+WEIGHTED = ("bs-drsch", "bs-dsch", "nested")  # methods that learn what a bit weighs
 REAL = ("euclidean",)  # `binary = False`, the one declared difference: real values, ranked by squared distance
 TRAIN, QUERY = features(500, seed=1), features(120, seed=2)
 

@@ -69,7 +69,7 @@ def test_the_climb_leaves_a_start_below_zero():
     assert height(climb(kernel, residual, start, 50)) > height(start) + 0.01
 
 
-@pytest.mark.parametrize("iterations", [0, 50])
+@pytest.mark.parametrize("iterations", [0, 50, 500])
 def test_no_bit_ends_below_its_spectral_start(iterations):
     kernel, similarity = whitened_kernel(), Similarity(TRAIN.labels)
     weights = learn_bits(kernel, similarity, 8, KSHSettings(iterations=iterations))

@@ -9,7 +9,7 @@ from safetensors.numpy import save_file
 
 from bitscale.errors import CorruptFile, FileError, NewerFormat
 from bitscale.hashers import load_hasher, make_hasher
-from bitscale.hashers.files import KEY, read
+from bitscale.hashers.model_file import KEY, read
 from tests.hashers.clusters import features
 
 

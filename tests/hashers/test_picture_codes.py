@@ -1,14 +1,16 @@
 import numpy as np
 import pytest
 
-from bitscale.collection.pictures import encode_files, encode_images, encode_pictures
-from bitscale.data.decode import Form, read_picture
 from bitscale.data.images import as_images
-from bitscale.data.splits import Labelled
+from bitscale.data.labelled import Labelled
 from bitscale.errors import InputError, NotFitted, UnreadablePicture
 from bitscale.features.pixels import square_form
 from bitscale.hashers import load_hasher, make_hasher
-from tests.data.pictures import save, texture
+from bitscale.hashers.picture_codes import encode_files, encode_images
+from bitscale.pictures.arrays import read_picture
+from bitscale.pictures.form import Form
+from bitscale.pictures.pool import Pool
+from tests.pictures.made import save, texture
 
 PICTURES = np.stack([texture(i, 48, 36) for i in range(12)])
 
@@ -23,7 +25,10 @@ def test_files_get_the_codes_their_pixels_would(tmp_path, features):
     paths = [str(save(tmp_path / f"{i}.png", i, 48, 36)) for i in range(12)]
     hasher = fitted(features=features)
     (batch,) = encode_files(hasher, paths, workers=1)
-    assert batch.codes == hasher.encode(PICTURES) == encode_pictures(hasher, paths)
+    assert batch.codes == hasher.encode(PICTURES)
+    with Pool() as pool:
+        warm = [batch.codes for _ in range(2) for batch in encode_files(hasher, paths, pool=pool)]
+    assert warm == [batch.codes, batch.codes]
     assert batch.places == list(range(12))
     assert batch.codes == encode_images(hasher, PICTURES)
 
@@ -67,8 +72,7 @@ def test_broken_files_and_batches(tmp_path):
     assert [len(batch) for batch in batches] == [4, 4, 2]
     assert [place for batch in batches for place in batch.places] == [0, 1, 2, 4, 5, 6, 7, 8, 9]
     assert [place for place, _ in batches[0].broken] == [3]
-    with pytest.raises(UnreadablePicture, match=r"3\.png"):
-        encode_pictures(hasher, paths)
+    assert isinstance(batches[0].broken[0][1], UnreadablePicture)
     (nothing,) = encode_files(hasher, [str(tmp_path / "3.png")], workers=1)
     assert (len(nothing.codes), len(nothing)) == (0, 1)
     assert read_picture(paths[0], hasher.picture_form).pixels.flags.writeable

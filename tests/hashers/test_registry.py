@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from bitscale.errors import InputError
-from bitscale.hashers import make_hasher
+from bitscale.hashers import hasher_names, make_hasher
 
 
 def test_unknown_names_are_refused():
@@ -30,6 +30,10 @@ def test_settings_are_checked(name, value):
 def test_settings_out_of_range_are_refused(method, settings):
     with pytest.raises(InputError, match=method):
         make_hasher(method, n_bits=8, **settings)
+
+
+def test_every_name_leads_to_its_own_method():
+    assert all(make_hasher(name, n_bits=8).name == name for name in hasher_names())
 
 
 def test_no_torch_is_loaded():

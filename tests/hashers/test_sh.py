@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from bitscale.data.splits import Labelled
+from bitscale.data.labelled import Labelled
 from bitscale.errors import InputError
 from bitscale.hashers import make_hasher
 from bitscale.hashers.sh import smoothest_modes

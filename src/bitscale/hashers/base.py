@@ -10,29 +10,45 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, field, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self, get_type_hints
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bitscale.arrays import Float32
 from bitscale.codes import MAX_BITS, Codes, Relaxed
 from bitscale.data.images import is_lazy
-from bitscale.data.splits import Labelled, check_seed
+from bitscale.data.labelled import Labelled
+from bitscale.data.origin import Origin
+from bitscale.data.split import check_seed
 from bitscale.errors import InputError, NotFitted
+from bitscale.features import Features, features_identity, make_features, pinned_name
+from bitscale.features.pixels import square_form
+from bitscale.hashers.emphasis import emphasised
+from bitscale.hashers.model_file import write
+from bitscale.hashers.settings import make_settings, settings_identity
+from bitscale.pictures.form import Form
 
-if TYPE_CHECKING:
-    from bitscale.data.decode import Form
-    from bitscale.features import Features
-
-Float32 = NDArray[np.float32]
 Arrays = dict[str, Float32]
 
 ENCODE_ROWS = 65_536  # images encoded at a time, so that features of a large set are never all in memory
 LARGEST = 1e12  # features may be: sums of their squares then stay within float32
 SPREAD_ROWS = 10_000  # training items that the scale of the relaxed values is measured on
+
+
+@dataclass(frozen=True)
+class Training:
+    """What belongs beside every number of a deep method."""
+
+    network: str = ""
+    recipe: str = ""  # its name, and the settings that were given besides
+    optimizer: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.network}, recipe {self.recipe}, {self.optimizer}" if self.network else ""
 
 
 class Hasher(ABC):
@@ -41,15 +57,26 @@ class Hasher(ABC):
     name: ClassVar[str]
     Settings: ClassVar[type[Any]]
     supervised: ClassVar[bool] = True  # False: labels are not looked at
+    resumable: ClassVar[bool] = False  # True: `fit` takes `run`, a folder to go on from after a stop
     binary: ClassVar[bool] = True  # False: `encode` returns Embeddings, real values without a sign
 
     def __init__(self, n_bits: int, *, features: str = "pixels", seed: int = 0, settings: Any = None) -> None:
         if isinstance(n_bits, bool) or not isinstance(n_bits, int | np.integer) or not 1 <= n_bits <= MAX_BITS:
             raise InputError(f"n_bits must be a whole number between 1 and {MAX_BITS}. Got {n_bits!r}.")
-        self.n_bits, self.features, self.seed = int(n_bits), features, check_seed(seed)
+        self.n_bits, self.features, self.seed = int(n_bits), pinned_name(features), check_seed(seed)
         self.settings = self.Settings() if settings is None else settings
         self._arrays: Arrays | None = None
         self._fingerprint: str | None = None
+        self.features_version: int | None = None  # None: the newest
+        self.origin: Origin | None = None  # of the images it was fitted on; None where nobody said
+        self.chosen: tuple[str, ...] = ()  # settings that a recipe chose by the training images, and why
+
+    @classmethod
+    def configured(cls, n_bits: int, *, features: str, seed: int, recipe: str | None, given: Mapping[str, Any]) -> Self:
+        """A hasher with the settings that were `given`; the others are a recipe's, where the method has recipes."""
+        if recipe is not None:
+            raise InputError(f"{cls.name} has no recipes, they are for deep methods. Leave recipe away.")
+        return cls(n_bits, features=features, seed=seed, settings=make_settings(cls, given))
 
     @abstractmethod
     def fit(self, train: Labelled) -> Self:
@@ -64,15 +91,53 @@ class Hasher(ABC):
         """What a file tells about the model besides its arrays; `adopt` takes it back."""
         return {}
 
+    def recall(self, about: Mapping[str, Any]) -> None:
+        """Take from a file's metadata what is no part of the model's identity.
+
+        These are the version of its features and where its training images came from.
+        """
+        version = about.get("features_version", 1)  # files without it are older than any other version
+        if type(version) is not int:
+            raise InputError("features_version must be a whole number.")
+        self.features_version = version
+        table = about.get("origin")
+        if table is not None and not isinstance(table, Mapping):
+            raise InputError("origin must be a table.")
+        self.origin = Origin.from_dict(table)
+
+    @property
+    def asked(self) -> Any:
+        """The settings somebody asked for, as they tell trainings apart, before a recipe completes them."""
+        return settings_identity(self.settings)
+
+    @property
+    def training(self) -> Training:
+        """How it was trained, beside the method's name; empty for methods that have neither network nor recipe."""
+        return Training()
+
     @property
     def notes(self) -> dict[str, str]:
         """What a model card and `bitscale info` say besides, by title."""
-        return {}
+        return {} if self.origin is None else {"origin": str(self.origin)}
 
     @property
     def bit_weights(self) -> NDArray[np.float64] | None:
         """How much each bit counts, (q,) not increasing; None where all weigh 1."""
         return None
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """What it was trained to tell apart, where that has names: kind, colour."""
+        return ()
+
+    @property
+    def attribute_weights(self) -> NDArray[np.float64]:
+        """How much each bit counts for each attribute, (A, q)."""
+        return np.zeros((0, self.n_bits))
+
+    def emphasise(self, emphasis: Mapping[str, float]) -> NDArray[np.float64]:
+        """Weights of the bits for a search to which some attributes matter more: {"kind": 1.0, "colour": 0.2}, (q,)."""
+        return emphasised(self.attributes, self.attribute_weights, emphasis)
 
     def encode(self, images: Any) -> Codes:
         """The codes of images, or of float32 (n, d) with `features="none"`."""
@@ -88,6 +153,14 @@ class Hasher(ABC):
         values = np.concatenate(blocks) if blocks else np.zeros((0, self.n_bits))
         return Relaxed(values, self.bit_weights, model=self.fingerprint)
 
+    def encode_both(self, images: Any) -> tuple[Codes, Relaxed]:
+        """`encode` and `relax` in one pass."""
+        values = np.concatenate([np.zeros((0, self.n_bits), np.float32), *self._values(images)])
+        codes = Codes.from_packed(
+            np.packbits(values >= 0, axis=1), self.bit_weights, n_bits=self.n_bits, model=self.fingerprint
+        )
+        return codes, Relaxed(np.tanh(values / self.arrays["spread"]), self.bit_weights, model=self.fingerprint)
+
     @property
     def picture_form(self) -> Form:
         """How picture files are decoded for `encode`: grey or colour, and at which size."""
@@ -98,14 +171,10 @@ class Hasher(ABC):
             )
         if self.features != "pixels":
             return self.extractor.form
-        from bitscale.features.pixels import square_form
-
         return square_form(self._dim())
 
     def save(self, path: str | Path) -> None:
         """Write the fitted hasher to one file: safetensors, with JSON metadata in its header."""
-        from bitscale.hashers.files import write
-
         write(self, Path(path))
 
     @property
@@ -137,9 +206,7 @@ class Hasher(ABC):
     @cached_property
     def extractor(self) -> Features:
         """What turns images into features; give it a `cache` folder to keep them between runs."""
-        from bitscale.features import make_features
-
-        return make_features(self.features)
+        return make_features(self.features, version=self.features_version)
 
     def _extract(self, images: Any) -> Float32:
         x = self.extractor.extract(images)  # (n, d)
@@ -151,33 +218,6 @@ class Hasher(ABC):
         return np.ascontiguousarray(x, np.float32)
 
 
-def later(default: Any) -> Any:
-    """A setting that came after models had been written: at its default it is no part of a model's identity."""
-    return field(default=default, metadata={"later": True})
-
-
-def settings_identity(settings: Any) -> dict[str, Any]:
-    """The settings that tell models apart, by name; a file written before a setting was there stays the same."""
-    new = {f.name for f in fields(settings) if f.metadata.get("later") and getattr(settings, f.name) == f.default}
-    return {name: value for name, value in asdict(settings).items() if name not in new}
-
-
-def make_settings(kind: type[Hasher], given: Mapping[str, Any]) -> Any:
-    """`kind.Settings` from keyword arguments, or say which settings there are."""
-    hints = get_type_hints(kind.Settings)
-    known = {each.name: each.default for each in fields(kind.Settings)}
-    for name, value in given.items():
-        if name not in known:
-            there = ", ".join(f"{said}={default!r}" for said, default in known.items()) or "none"
-            raise InputError(f"{kind.name} has no setting {name!r}. Its settings: {there}.")
-        wanted = hints[name]
-        if isinstance(1.0, wanted) and isinstance(value, int) and not isinstance(value, bool):
-            continue  # a whole number where any number will do
-        if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
-            raise InputError(f"{name} of {kind.name} must be {getattr(wanted, '__name__', wanted)}. Got {value!r}.")
-    return kind.Settings(**given)
-
-
 def some_rows(images: Any, start: int, stop: int) -> Any:
     """Rows [start, stop) of images, lazily where they are lazy."""
     if start == 0 and stop == len(images):
@@ -187,9 +227,10 @@ def some_rows(images: Any, start: int, stop: int) -> Any:
 
 def digest(hasher: Hasher) -> str:
     """Identifies a fitted hasher: its method, settings and everything learned."""
-    identity: list[Any] = [hasher.name, hasher.n_bits, hasher.features, settings_identity(hasher.settings)]
+    features = features_identity(hasher.features)
+    identity: list[Any] = [hasher.name, hasher.n_bits, features, settings_identity(hasher.settings)]
     identity += [hasher.details] if hasher.details else []
-    found = hashlib.sha256(json.dumps(identity, sort_keys=True).encode())
+    state = hashlib.sha256(json.dumps(identity, sort_keys=True).encode())
     for name, array in sorted(hasher.arrays.items()):
-        found.update(f"{name}{array.shape}".encode() + array.tobytes())
-    return found.hexdigest()[:32]
+        state.update(f"{name}{array.shape}".encode() + array.tobytes())
+    return state.hexdigest()[:32]

@@ -8,6 +8,9 @@ Bit p is the sign of sum over its anchors a of w_pa <a, x> on centred features o
 so one bit h with the others held fixed should maximise h^T R h with R = b S - (H H^T of the others). As one
 weight moves, items flip one after the other; the best place to stop is found exactly by walking along all of
 them. R is never written out: groups of labels and the other bits give its products.
+
+With `pairs="balanced"` the error is taken over a sample of pairs, all similar ones and as many others, drawn at random:
+among ten classes nine pairs of ten are dissimilar otherwise. R is then written out, with zeros for pairs left out.
 """
 
 from __future__ import annotations
@@ -17,11 +20,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.data.splits import Labels
+from bitscale.arrays import Float, Float32
+from bitscale.data.labelled import Labels
 from bitscale.errors import InputError
-from bitscale.hashers.base import Arrays, Float32
-from bitscale.hashers.linear import Float, LinearHasher, linear_arrays
+from bitscale.hashers.base import Arrays
+from bitscale.hashers.linear import LinearHasher, linear_arrays
+from bitscale.hashers.settings import later
 from bitscale.hashers.similarity import Similarity, draw_items
+
+MOST_BALANCED = 5_000  # labelled items whose pairs are written out
 
 
 @dataclass(frozen=True)
@@ -31,8 +38,15 @@ class BRESettings:
     labelled: int | None = 2_000  # items of the labelled sample, None for all
     anchors: int = 50  # items each bit's weights belong to
     sweeps: int = 3  # times that every weight of every bit is set
+    pairs: str = later("all")  # of the sample, or "balanced": as many dissimilar as similar ones
 
     def __post_init__(self) -> None:
+        if self.pairs not in ("all", "balanced"):
+            raise InputError(f"pairs of bre must be all or balanced. Got {self.pairs!r}.")
+        if self.pairs == "balanced" and not (self.labelled or MOST_BALANCED + 1) <= MOST_BALANCED:
+            raise InputError(
+                f"bre balances the pairs of at most {MOST_BALANCED:,} labelled items. Got {self.labelled}."
+            )
         if self.anchors < 1 or self.sweeps < 0 or (self.labelled is not None and self.labelled < 2):
             raise InputError(f"bre needs anchors, sweeps and at least 2 labelled items. Got {self}.")
 
@@ -48,7 +62,10 @@ class BRE(LinearHasher):
         rows = draw_items(labels, self.settings.labelled, rng)
         sample = x[rows] - mean.astype(np.float32)  # (n, d)
         sample /= np.maximum(np.linalg.norm(sample, axis=1, keepdims=True), np.float32(1e-12))
-        descent = Descent(sample, Similarity(labels[rows]), self.n_bits, self.settings.anchors, rng)
+        similarity = Similarity(labels[rows])
+        descent = Descent(sample, similarity, self.n_bits, self.settings.anchors, rng)
+        if self.settings.pairs == "balanced":
+            descent.pairs = balanced_pairs(similarity, rng)
         for _ in range(self.settings.sweeps):
             if not descent.sweep(rng):
                 break
@@ -68,6 +85,7 @@ class Descent:
         self.weights: Float = rng.standard_normal((n_bits, n_anchors))
         values = sample @ self.matrix().astype(np.float32)
         self.signs: Float32 = np.where(values >= 0, np.float32(1), np.float32(-1))  # (n, q)
+        self.pairs: Float32 | None = None  # (n, n), 1 where a pair counts; None: all do
         self.member = np.zeros((len(sample), similarity.n_groups), np.float32)  # E: which group an item is in
         self.member[np.arange(len(sample)), similarity.group] = 1
 
@@ -77,8 +95,11 @@ class Descent:
         return np.stack(columns, axis=1).astype(np.float64)
 
     def error(self) -> float:
-        """Mean squared reconstruction error over all pairs of the sample."""
+        """Mean squared reconstruction error over the pairs of the sample that count."""
         n, b = self.signs.shape
+        if self.pairs is not None:
+            apart = self.similarity.whole() - self.signs @ self.signs.T / np.float32(b)
+            return float((self.pairs * np.square(apart)).sum(dtype=np.float64) / (4.0 * self.pairs.sum()))
         codes = float(np.square(self.signs.T @ self.signs, dtype=np.float64).sum())  # |H H^T|^2
         cross = float((self.signs * self.similarity.times(self.signs)).sum(dtype=np.float64))  # <H H^T, S>
         sizes = self.member.sum(axis=0, dtype=np.float64)
@@ -92,9 +113,7 @@ class Descent:
 
     def _improve_bit(self, bit: int, rng: np.random.Generator) -> int:
         kernel = (self.sample @ self.sample[self.anchors[bit]].T).astype(np.float64)  # (n, anchors)
-        others = np.delete(self.signs, bit, axis=1)
-        factors = np.concatenate([self.member, others], axis=1)  # (n, groups + q - 1): R = factors @ turned^T
-        turned = np.concatenate([self.n_bits * (self.member @ self.similarity.table), -others], axis=1)
+        factors, turned = self._residual(bit)
         values, changed = kernel @ self.weights[bit], 0
         for anchor in rng.permutation(kernel.shape[1]):
             step = best_step(values, kernel[:, anchor], factors, turned)
@@ -104,6 +123,30 @@ class Descent:
                 self.weights[bit, anchor] += step
         self.signs[:, bit] = np.where(values >= 0, 1, -1)
         return changed
+
+    def _residual(self, bit: int) -> tuple[Float32, Float32]:
+        """R = factors @ turned^T: what the other bits leave to be explained."""
+        others = np.delete(self.signs, bit, axis=1)
+        if self.pairs is not None:
+            left = np.float32(self.n_bits) * self.similarity.whole() - others @ others.T
+            return np.eye(len(left), dtype=np.float32), self.pairs * left
+        factors = np.concatenate([self.member, others], axis=1)  # (n, groups + q - 1)
+        return factors, np.concatenate([self.n_bits * (self.member @ self.similarity.table), -others], axis=1)
+
+
+def balanced_pairs(similarity: Similarity, rng: np.random.Generator) -> Float32:
+    """1 for every pair that counts, (n, n) symmetric: all of the rarer kind, and as many of the other, at random."""
+    kinds = similarity.whole()
+    upper = np.triu(np.ones_like(kinds, dtype=bool), 1)
+    lots = [np.flatnonzero(upper & (kinds == sign)) for sign in (1, -1)]
+    fewest = min(len(lot) for lot in lots)
+    if not fewest:
+        raise InputError("bre with balanced pairs needs similar and dissimilar pairs among its labelled items.")
+    counted = np.zeros(kinds.size, np.float32)
+    for lot in lots:
+        counted[rng.permutation(lot)[:fewest]] = 1
+    half = counted.reshape(kinds.shape)
+    return half + half.T
 
 
 def best_step(values: Float, slope: Float, factors: Float32, turned: Float32) -> float:

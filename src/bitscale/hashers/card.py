@@ -6,7 +6,8 @@ from dataclasses import asdict
 
 import numpy as np
 
-from bitscale.data.splits import Split
+from bitscale.data.origin import ALL, Origin
+from bitscale.data.split import Split
 from bitscale.hashers.base import Hasher
 from bitscale.version import __version__
 
@@ -23,20 +24,19 @@ def model_card(hasher: Hasher, split: Split) -> str:
             "| | |",
             "|---|---|",
             f"| method | {hasher.name} on {hasher.features} |",
-            *(f"| {title} | {text} |" for title, text in hasher.notes.items()),
+            *(f"| chosen by the data | {reason} |" for reason in hasher.chosen),
+            *(f"| {title} | {text} |" for title, text in hasher.notes.items() if title != "origin"),
             f"| code length | {hasher.n_bits} bits; any shorter code is its first bits |",
             f"| bit weights | {spread} |",
-            f"| trained on | {split.name}, the {len(split.train):,} training images of protocol {split.protocol} |",
+            f"| trained on | {len(split.train):,} images: {hasher.origin or 'where they came from is not recorded'} |",
+            *([f"| about the data | {split.note} |"] if split.note else []),
             f"| labels | {', '.join(split.train.label_names)} |",
             f"| seed | {hasher.seed} |",
             f"| model | `{hasher.fingerprint}` |",
             f"| written by | bitscale {__version__}, numpy {np.__version__} |",
             *(f"| {name} | {value} |" for name, value in settings.items()),
             "",
-            "The queries of the dataset were not used for training or for choosing settings."
-            if split.protocol != "unlabelled"
-            else "All items of the dataset were used for training, without labels.",
-            "",
+            *([_apart(hasher.origin), ""] if hasher.origin else []),
             "```python",
             "import bitscale as bs",
             "",
@@ -46,3 +46,10 @@ def model_card(hasher: Hasher, split: Split) -> str:
             "",
         ]
     )
+
+
+def _apart(origin: Origin) -> str:
+    """Which images of the dataset were not used for fitting; how settings were chosen the program does not know."""
+    if origin.part == ALL:
+        return "All items of the dataset were used for fitting."
+    return f"The queries of this split ({origin.of_part('query')}) were not used for fitting."

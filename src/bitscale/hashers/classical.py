@@ -11,9 +11,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bitscale.data.splits import Labelled, Labels
+from bitscale.arrays import Float32
+from bitscale.codes import Codes
+from bitscale.data.labelled import Labelled, Labels
 from bitscale.errors import InputError
-from bitscale.hashers.base import ENCODE_ROWS, SPREAD_ROWS, Arrays, Float32, Hasher, digest, some_rows
+from bitscale.hashers.base import ENCODE_ROWS, SPREAD_ROWS, Arrays, Hasher, digest, some_rows
 
 
 class ClassicalHasher(Hasher):
@@ -23,10 +25,14 @@ class ClassicalHasher(Hasher):
 
     def fit(self, train: Labelled) -> Self:
         """Learn from a training part; returns itself."""
-        x = self._extract(train.images)  # (n, d)
+        self.fit_vectors(self._extract(train.images), np.asarray(train.labels))
+        self.origin = train.origin
+        return self
+
+    def fit_vectors(self, x: Float32, labels: Labels) -> Self:
+        """Learn from features that are ready, (n, d); returns itself."""
         if len(x) < 2:
             raise InputError(f"a hasher learns from at least two images. Got {len(x)}.")
-        labels = np.asarray(train.labels)
         if len(labels) != len(x):
             raise InputError(f"every training image needs its label. Got {len(x)} images, {len(labels)} labels.")
         arrays = self._learn(x, labels, np.random.default_rng(self.seed))
@@ -61,6 +67,11 @@ class ClassicalHasher(Hasher):
     @abstractmethod
     def _project(self, x: Float32, arrays: Arrays) -> Float32:
         """One real value a bit, (n, q), for features (n, d)."""
+
+    def encode_vectors(self, x: Float32) -> Codes:
+        """The codes of features that are ready, (n, d)."""
+        packed = np.packbits(self._project(x, self.arrays) >= 0, axis=1)
+        return Codes.from_packed(packed, self.bit_weights, n_bits=self.n_bits, model=self.fingerprint)
 
     def _values(self, images: Any) -> list[Float32]:
         """The projections of all images, block by block."""

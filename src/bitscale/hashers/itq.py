@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bitscale.data.splits import Labels
+from bitscale.arrays import Float, Float32
+from bitscale.data.labelled import Labels
 from bitscale.errors import InputError
-from bitscale.hashers.base import Arrays, Float32
-from bitscale.hashers.linear import Float, LinearHasher, linear_arrays, principal_axes, random_rotation
+from bitscale.hashers.base import Arrays
+from bitscale.hashers.linear import LinearHasher, linear_arrays, principal_axes, random_rotation
 
 
 @dataclass(frozen=True)

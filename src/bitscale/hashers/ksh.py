@@ -18,11 +18,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.data.splits import Labels
+from bitscale.arrays import Float, Float32
+from bitscale.data.labelled import Labels
 from bitscale.errors import InputError
-from bitscale.hashers.base import Arrays, Float32
+from bitscale.hashers.base import Arrays
 from bitscale.hashers.classical import ClassicalHasher
-from bitscale.hashers.linear import Float
 from bitscale.hashers.similarity import Similarity, draw_items
 
 _ROWS = 8_192  # items whose kernel is computed at a time
@@ -34,7 +34,7 @@ class KSHSettings:
 
     anchors: int = 300
     labelled: int | None = 2_000  # items whose labels are used, equally many a class; None for all
-    iterations: int = 50  # of the climb, for each bit
+    iterations: int = 50  # of the climb, for each bit; its authors' code takes 500
 
     def __post_init__(self) -> None:
         if self.anchors < 1 or self.iterations < 0 or (self.labelled is not None and self.labelled < 2):
@@ -82,9 +82,9 @@ def learn_bits(kernel: Float32, similarity: Similarity, n_bits: int, settings: K
         residual = Residual(similarity, codes[:, :bit], n_bits)
         start = np.linalg.eigh(compared)[1][:, -1]  # K a then has variance 1
         end = climb(kernel, residual, start, settings.iterations)
-        found = max((start, end), key=lambda a: residual.agreement(_signs(kernel @ a.astype(np.float32))))
-        weights[:, bit] = found
-        codes[:, bit] = _signs(kernel @ found.astype(np.float32))
+        best = max((start, end), key=lambda a: residual.agreement(_signs(kernel @ a.astype(np.float32))))
+        weights[:, bit] = best
+        codes[:, bit] = _signs(kernel @ best.astype(np.float32))
         seen = (kernel.T @ codes[:, bit]).astype(np.float64)
         compared -= np.outer(seen, seen)
     return weights

@@ -7,11 +7,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bitscale.arrays import Float, Float32
 from bitscale.errors import InputError
-from bitscale.hashers.base import Arrays, Float32
+from bitscale.hashers.base import Arrays
 from bitscale.hashers.classical import ClassicalHasher
 
-Float = NDArray[np.float64]
 _ROWS = 8_192  # rows whose product is added up in float32 before it goes to float64
 
 

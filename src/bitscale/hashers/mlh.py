@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bitscale.data.splits import Labels
+from bitscale.arrays import Float32
+from bitscale.data.labelled import Labels
 from bitscale.errors import InputError
-from bitscale.hashers.base import Arrays, Float32
+from bitscale.hashers.base import Arrays
 from bitscale.hashers.linear import LinearHasher, linear_arrays
 from bitscale.hashers.similarity import Similarity, draw_items
 
@@ -64,8 +65,8 @@ class MLH(LinearHasher):
             first, second = similarity.draw_pairs(s.pairs, rng)
             both = (x[rows[np.concatenate([first, second])]] - mean.astype(np.float32)) * scale  # (2 pairs, d)
             v, u = np.split(both @ matrix, 2)  # (pairs, q) each
-            found = infer(v, u, tables[(similarity.pairs(first, second) > 0).astype(np.int64)])
-            blame = np.concatenate([found.g - _signs(v), found.h - _signs(u)])  # (2 pairs, q)
+            worst = infer(v, u, tables[(similarity.pairs(first, second) > 0).astype(np.int64)])
+            blame = np.concatenate([worst.g - _signs(v), worst.h - _signs(u)])  # (2 pairs, q)
             gradient = both.T @ blame / np.float32(s.pairs) + np.float32(s.decay) * matrix
             rate = s.rate * (1.0 - step / s.steps)
             speed = np.float32(s.momentum) * speed - np.float32(rate) * gradient

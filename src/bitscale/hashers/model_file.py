@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
+from bitscale.atomic import write_whole
 from bitscale.errors import BitscaleError, CorruptFile, FileError, InputError, NewerFormat
-from bitscale.files import write_whole
-from bitscale.hashers.base import Arrays, Hasher
+from bitscale.features import newest_version
+from bitscale.hashers.settings import make_settings
 from bitscale.version import __version__
+
+if TYPE_CHECKING:
+    from bitscale.hashers.base import Arrays, Hasher
 
 FORMAT = 1
 KEY = "bitscale"
@@ -30,6 +34,9 @@ def write(hasher: Hasher, path: Path) -> None:
         "seed": hasher.seed,
         "settings": asdict(hasher.settings),
         "details": hasher.details,
+        "recipe": hasher.training.recipe,
+        "features_version": hasher.features_version or newest_version(hasher.features),
+        "origin": None if hasher.origin is None else hasher.origin.to_dict(),
         "fingerprint": hasher.fingerprint,
         "written_by": __version__,
     }
@@ -44,7 +51,7 @@ def write(hasher: Hasher, path: Path) -> None:
 def read(path: Path) -> tuple[dict[str, Any], Arrays]:
     """The metadata and arrays of a hasher file; what they must be is checked by `load_hasher`."""
     if not path.is_file():
-        raise FileError(f"there is no hasher file {path}. Write one with hasher.save(path).")
+        raise FileError(f"there is no hasher file {path}. Make one: `bitscale train`, or hasher.save.")
     if path.suffix == ".onnx":
         raise FileError(f"{path} is an ONNX file, for other programs. bitscale reads the .safetensors it was made of.")
     try:
@@ -65,8 +72,6 @@ def read(path: Path) -> tuple[dict[str, Any], Arrays]:
 
 def restore(kind: type[Hasher], about: dict[str, Any], arrays: Arrays, path: Path) -> Hasher:
     """The hasher that a file describes, if all of it holds together."""
-    from bitscale.hashers.base import make_settings
-
     try:
         if not isinstance(about["features"], str) or type(about["seed"]) is not int:
             raise InputError("features must be a name and seed a whole number.")
@@ -77,6 +82,7 @@ def restore(kind: type[Hasher], about: dict[str, Any], arrays: Arrays, path: Pat
         if not isinstance(about.get("details", {}), dict):
             raise InputError("details must be a table.")
         hasher.adopt(arrays, about.get("details", {}))
+        hasher.recall(about)
     except KeyError as error:
         raise CorruptFile(f"{path} lacks {error} in its metadata. Save the hasher again.") from error
     except BitscaleError as error:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bitscale.data.splits import Labels
-from bitscale.hashers.base import Arrays, Float32
+from bitscale.arrays import Float32
+from bitscale.data.labelled import Labels
+from bitscale.hashers.base import Arrays
 from bitscale.hashers.linear import LinearHasher, linear_arrays, principal_axes, random_rotation
 
 

@@ -9,12 +9,16 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from bitscale.codes import Codes
-from bitscale.data.decode import LIMITS, Form, Limits, Picture, fit_pixels, read_picture
-from bitscale.data.images import Pixels, as_images, uniform
-from bitscale.data.workers import decode_files
+from bitscale.arrays import Pixels
+from bitscale.codes import Codes, Relaxed
+from bitscale.data.images import as_images, uniform
 from bitscale.errors import InputError, UnreadablePicture
-from bitscale.hashers import Hasher
+from bitscale.hashers.base import Hasher
+from bitscale.pictures.arrays import Picture, fit_pixels
+from bitscale.pictures.decode import LIMITS, Limits
+from bitscale.pictures.form import Form
+from bitscale.pictures.pool import Pool
+from bitscale.pictures.workers import decode_files
 
 BATCH = 512  # pictures at most
 _BYTES = 16 << 20  # of decoded pictures in a batch, about
@@ -29,6 +33,7 @@ class Batch:
     pictures: list[Picture]
     codes: Any  # Codes; Embeddings of a hasher without bits
     broken: list[tuple[int, UnreadablePicture]]
+    relaxed: Relaxed | None = None  # where that was asked for
 
     def __len__(self) -> int:
         return len(self.places) + len(self.broken)
@@ -41,39 +46,48 @@ def encode_files(
     workers: int | None = None,
     batch: int | None = None,
     limits: Limits = LIMITS,
+    pool: Pool | None = None,
+    places: bool = False,
+    relax: bool = False,
 ) -> Generator[Batch, None, None]:
-    """Encode files in order; whatever is wrong with one costs that one. Close the iterator to end the workers."""
+    """Encode files in order; whatever is wrong with one costs that one. Close the iterator to end the workers.
+
+    With a `pool` its workers decode, under its limits, and go on to wait there. `places` reads from EXIF where a
+    picture was taken, too; `relax` gives the codes before the sign besides.
+    """
     form = hasher.picture_form
     size = batch or _batch_size(form)
-    places: list[int] = []
+    rows: list[int] = []
     pictures: list[Picture] = []
     broken: list[tuple[int, UnreadablePicture]] = []
-    with closing(decode_files(paths, form, workers=workers, limits=limits)) as results:
+    how: dict[str, Any] = {"workers": workers, "limits": limits, "pool": pool, "places": places}
+    with closing(decode_files(paths, form, **how)) as results:
         start = time.monotonic()
         for place, result in enumerate(results):
             if isinstance(result, Picture):
-                places.append(place)
+                rows.append(place)
                 pictures.append(result)
             else:
                 broken.append((place, result))
-            full = len(places) + len(broken) >= size or time.monotonic() - start > _SECONDS
+            full = len(rows) + len(broken) >= size or time.monotonic() - start > _SECONDS
             if full or place + 1 == len(paths):
-                yield Batch(places, pictures, hasher.encode(uniform([one.pixels for one in pictures])), broken)
-                places, pictures, broken = [], [], []
+                images = uniform([one.pixels for one in pictures])
+                codes, relaxed = hasher.encode_both(images) if relax else (hasher.encode(images), None)
+                yield Batch(rows, pictures, codes, broken, relaxed)
+                rows, pictures, broken = [], [], []
                 start = time.monotonic()
-
-
-def encode_pictures(hasher: Hasher, paths: Sequence[str]) -> Codes:
-    """The codes of a few files, decoded in this process as the workers would; the first broken one raises."""
-    check_takes_pictures(hasher)
-    return hasher.encode(uniform([read_picture(path, hasher.picture_form).pixels for path in paths]))
 
 
 def encode_images(hasher: Hasher, images: Sequence[Pixels]) -> Codes:
     """The codes of images of any size, brought to the form the model takes as files are."""
+    return encode_images_both(hasher, images)[0]
+
+
+def encode_images_both(hasher: Hasher, images: Sequence[Pixels]) -> tuple[Codes, Relaxed]:
+    """The codes of images of any size, and these before the sign."""
     check_takes_pictures(hasher)
     given = as_images(list(images))
-    return hasher.encode(uniform([fit_pixels(given[i], hasher.picture_form) for i in range(len(given))]))
+    return hasher.encode_both(uniform([fit_pixels(given[i], hasher.picture_form) for i in range(len(given))]))
 
 
 def check_takes_pictures(hasher: Hasher) -> None:

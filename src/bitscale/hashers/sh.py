@@ -8,11 +8,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.data.splits import Labels
+from bitscale.arrays import Float, Float32
+from bitscale.data.labelled import Labels
 from bitscale.errors import InputError
-from bitscale.hashers.base import Arrays, Float32
+from bitscale.hashers.base import Arrays
 from bitscale.hashers.classical import ClassicalHasher
-from bitscale.hashers.linear import Float, principal_axes
+from bitscale.hashers.linear import principal_axes
 
 
 @dataclass(frozen=True)

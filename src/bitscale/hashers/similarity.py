@@ -1,4 +1,4 @@
-"""Similarity of labelled items, +1 where they share a label and -1 where not, never as an n x n matrix.
+"""Similarity of labelled items, +1 where they share a label and -1 where not, never as a matrix unless asked for.
 
 Items with equal labels form a group, so S = E T E^T, where E (n, groups) says which group an item is in and
 T (groups, groups) compares groups. With one class each the groups are the classes.
@@ -11,11 +11,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.data.splits import Labels
+from bitscale.arrays import Float32, Int
+from bitscale.data.labelled import Labels
 from bitscale.errors import InputError
-
-Int = NDArray[np.int64]
-Float32 = NDArray[np.float32]
 
 
 class Similarity:
@@ -56,6 +54,10 @@ class Similarity:
         sums = np.add.reduceat(x[order], starts, axis=0)  # (groups, ...)
         product: NDArray[np.floating] = (self.table.astype(x.dtype) @ sums)[self.group]
         return product
+
+    def whole(self) -> Float32:
+        """S itself, (n, n): for a few thousand items at most."""
+        return self.table[self.group][:, self.group]
 
     def pairs(self, first: Int, second: Int) -> Float32:
         """S of given pairs of items."""

@@ -1,0 +1,144 @@
+"""Linear bits that keep neighbours, at every length of a list at once.
+
+The teacher is the cosine of the features about their mean. Among a batch, item i sees the others as
+
+    P(j | i) ~ exp(cosine(i, j) / SHARPNESS)          by the features
+    Q(j | i) ~ exp(s <b_i, b_j> / k)                  by the first k bits, b in {-1, 1}^k, s learned for each k
+
+and directions are moved along the gradient of the sum of KL(P | Q) over all k. Beside it stands a copy of each item,
+blurred by a part of another item: of all items, its original must come first by every k (the cross-entropy of a
+softmax in which the original is right). The sign passes a gradient as tanh would. NumPy alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitscale.arrays import Float32
+
+SHARPNESS = 0.03  # cosines this far apart differ by a factor of e
+BATCH = 256
+COPIES = 0.3  # what finding copies counts, beside keeping neighbours
+BLUR = 0.4  # of another item in a copy
+_MOST_SCALE = 60.0
+_FAR = np.float32(-1e9)
+
+
+class Adam:
+    """Kingma and Ba's optimiser for one array, its rate falling to 0 along a cosine."""
+
+    def __init__(self, shape: tuple[int, ...], rate: float, steps: int) -> None:
+        self.rate, self.steps, self.done = rate, steps, 0
+        self.mean, self.square = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+
+    def step(self, gradient: Float32) -> Float32:
+        """What to take away."""
+        self.done += 1
+        self.mean = np.float32(0.9) * self.mean + np.float32(0.1) * gradient
+        self.square = np.float32(0.99) * self.square + np.float32(0.01) * gradient * gradient
+        rate = np.float32(self.rate * 0.5 * (1 + np.cos(np.pi * self.done / (self.steps + 1))))
+        mean = self.mean / np.float32(1 - 0.9**self.done)
+        size = np.sqrt(self.square / np.float32(1 - 0.99**self.done))
+        taken: Float32 = rate * mean / (size + np.float32(1e-9))
+        return taken
+
+
+@dataclass
+class Side:
+    """Items in relaxed form: their bits, what passes gradients through them, and the gradient gathered."""
+
+    vectors: Float32
+    bits: Float32
+    slope: Float32
+    gradient: Float32
+
+    @classmethod
+    def of(cls, vectors: Float32, directions: Float32, spread: Float32 | None = None) -> tuple[Side, Float32]:
+        """A side, and how far its values spread along each direction."""
+        values = vectors @ directions
+        if spread is None:
+            spread = (np.sqrt(np.mean(values * values, axis=0)) + np.float32(1e-12)).astype(np.float32)
+        slope: Float32 = ((1 - np.square(np.tanh(values / spread))) / spread).astype(np.float32)
+        return cls(vectors, signs(values), slope, np.zeros_like(values)), spread
+
+    def by_directions(self) -> Float32:
+        """The gradient by the directions."""
+        gathered: Float32 = self.vectors.T @ (self.gradient * self.slope)
+        return gathered
+
+
+def learn_directions(
+    x: Float32, start: Float32, lengths: Sequence[int], *, steps: int, rate: float, rng: np.random.Generator
+) -> Float32:
+    """Directions (d, q) for unit vectors x (n, d), from `start`; the first k of them for every k of `lengths`.
+
+    Columns have length 1.
+    """
+    directions, n = start.astype(np.float32), len(x)
+    batch = min(BATCH, n)
+    adam, scale_adam = Adam(start.shape, rate, steps), Adam((2, len(lengths)), 0.05, steps)
+    roots = np.sqrt(np.array(lengths, np.float32))
+    log_scales = np.log(np.stack([3 + 1.2 * roots, 5 + 2 * roots]))
+    for _ in range(steps):
+        rows = rng.permutation(n)[:batch]
+        some = x[rows]
+        copies = unit(some + np.float32(BLUR) * x[rng.integers(0, n, batch)] * signs(rng.standard_normal((batch, 1))))
+        wanted = _shares(some @ some.T / np.float32(SHARPNESS), itself=False)
+        items, spread = Side.of(some, directions)
+        blurred, _ = Side.of(copies, directions, spread)
+        by_scale = np.zeros_like(log_scales)
+        near, found, before = np.zeros((batch, batch), np.float32), np.zeros((batch, batch), np.float32), 0
+        for i, length in enumerate(lengths):
+            scales = np.exp(log_scales[:, i]) / length
+            near = near + items.bits[:, before:length] @ items.bits[:, before:length].T
+            found = found + blurred.bits[:, before:length] @ items.bits[:, before:length].T
+            error = (_shares(near * scales[0], itself=False) - wanted) / np.float32(batch)
+            items.gradient[:, :length] += (error + error.T) @ items.bits[:, :length] * (scales[0] * length)
+            by_scale[0, i] = (error * near).sum() * scales[0]
+            error = (_shares(found * scales[1], itself=True) - np.eye(batch, dtype=np.float32)) / np.float32(batch)
+            by_scale[1, i] = (error * found).sum() * scales[1]
+            error *= np.float32(COPIES * scales[1] * length)
+            blurred.gradient[:, :length] += error @ items.bits[:, :length]
+            items.gradient[:, :length] += error.T @ blurred.bits[:, :length]
+            before = length
+        log_scales = np.minimum(log_scales - scale_adam.step(by_scale), np.float32(np.log(_MOST_SCALE)))
+        directions = directions - adam.step(items.by_directions() + blurred.by_directions())
+    return unit(directions.T).T
+
+
+def neighbours_kept(z: Float32, values: Float32, k: int = 10) -> float:
+    """The share of the k nearest by the signs of values that are among the k nearest by the cosine of unit vectors."""
+    bits = signs(values)
+    first, second = (np.argsort(-_alone(near), axis=1, kind="stable")[:, :k] for near in (z @ z.T, bits @ bits.T))
+    return float(np.mean((first[:, :, None] == second[:, None, :]).any(axis=1)))
+
+
+def _alone(near: Float32) -> Float32:
+    np.fill_diagonal(near, _FAR)
+    return near
+
+
+def signs(values: NDArray[Any]) -> Float32:
+    """1 or -1 each."""
+    return np.where(values >= 0, np.float32(1), np.float32(-1))
+
+
+def unit(vectors: Float32) -> Float32:
+    """Rows of length 1; those of length 0 stay."""
+    sizes = np.linalg.norm(vectors, axis=1, keepdims=True)
+    scaled: Float32 = vectors / np.maximum(sizes, np.float32(1e-12))
+    return scaled
+
+
+def _shares(values: Float32, *, itself: bool) -> Float32:
+    """The softmax of each row, the item itself left out unless it may be seen."""
+    if not itself:
+        np.fill_diagonal(values, _FAR)
+    shares = np.exp(values - values.max(axis=1, keepdims=True))
+    whole: Float32 = shares / shares.sum(axis=1, keepdims=True)
+    return whole
