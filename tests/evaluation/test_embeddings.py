@@ -9,10 +9,12 @@ import bitscale as bs
 from bitscale.data import LeftOut, Split
 from bitscale.embeddings import Embeddings
 from bitscale.errors import InputError, ModelMismatch
+from bitscale.evaluation.scan import squared_blocks
 from bitscale.metrics import code_health, expected_ap, mean, rank
-from bitscale.scan import squared_blocks
 from tests.cli.run import bitscale
 from tests.hashers.clusters import features
+
+pytestmark = pytest.mark.slow
 
 RNG = np.random.default_rng(0)
 TRAIN, QUERY = features(300, seed=1), features(90, seed=2)

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from bitscale import scan
 from bitscale.codes import Codes, Relaxed
+from bitscale.evaluation import scan
 from bitscale.hamming import cost_terms, count_terms, integer_distances
 
 

@@ -3,9 +3,12 @@
 The package is not called `evaluate`, because a module of that name would hide the function in `bitscale`.
 """
 
+from bitscale.evaluation.fitting import train_model
 from bitscale.evaluation.rankings import rescore
-from bitscale.evaluation.report import Length, Report, Score, Seconds
+from bitscale.evaluation.report import Report
 from bitscale.evaluation.run import RANKINGS, check_request, default_metrics, evaluate
+from bitscale.evaluation.scores import Length, Score, Seconds
+from bitscale.evaluation.study import fit_and_evaluate
 
 __all__ = [
     "RANKINGS",
@@ -16,5 +19,7 @@ __all__ = [
     "check_request",
     "default_metrics",
     "evaluate",
+    "fit_and_evaluate",
     "rescore",
+    "train_model",
 ]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from bitscale.codes import Codes, Relaxed
-from bitscale.data.splits import Split
+from bitscale.data.split import Split
 from bitscale.embeddings import Embeddings
 from bitscale.hashers.base import Hasher
 
@@ -35,7 +35,7 @@ class Encoded:
 
     @property
     def embeddings(self) -> tuple[Embeddings, Embeddings] | None:
-        """Queries and database where they are real values."""
+        """Queries and database where they are real values, else None."""
         both = (self.queries, self.database)
         return both if isinstance(both[0], Embeddings) and isinstance(both[1], Embeddings) else None  # type: ignore[return-value]
 
@@ -47,7 +47,7 @@ class Stopwatch:
         self.extractor, self.what, self.progress, self.seconds = extractor, what, progress, 0.0
 
     def extract(self, images: Any) -> Any:
-        """What the other extracts."""
+        """The features that the timed extractor gives."""
         start = time.perf_counter()
         try:
             return self.extractor.extract(images, partial(self.progress, self.what) if self.progress else None)

@@ -7,6 +7,7 @@ distance (for HAM2 and other radii). Every array has the smallest unsigned type 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -18,14 +19,17 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
 from bitscale import metrics as m
+from bitscale.atomic import write_whole
 from bitscale.errors import CorruptFile, FileError, InputError
-from bitscale.evaluation.report import Report, Score
+from bitscale.evaluation.report import Report
+from bitscale.evaluation.scores import Score, make_scores
 from bitscale.evaluation.search import Scored, Values, score
-from bitscale.files import write_whole
 from bitscale.metrics import Balls, Ranking
 
 _RANKING = tuple(field.name for field in fields(Ranking))
 _ARRAYS = (*_RANKING, "plain_items", "plain_relevant")
+
+_PARTIAL = re.compile(r"\.\d+\.safetensors\.[0-9a-f]+\.partial")  # what `write_whole` leaves when it is killed
 
 QUERIES = 500  # scored at a time
 
@@ -67,6 +71,22 @@ class RankingWriter:
         report.save(self.folder / "report.json")
 
 
+def is_free(folder: Path) -> bool:
+    """Whether rankings may be kept in `folder`: it is new, empty, or holds only what a stopped run left."""
+    if not folder.is_dir():
+        return True
+    return all(_is_rankings(path) or _PARTIAL.fullmatch(path.name) for path in folder.iterdir())
+
+
+def _is_rankings(path: Path) -> bool:
+    """Whether a file is the rankings of one length."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            return path.suffix == ".safetensors" and set(file.keys()) == set(_ARRAYS)
+    except (SafetensorError, OSError):
+        return False
+
+
 def smallest(values: NDArray[Any]) -> Unsigned:
     """The same numbers in the smallest unsigned type that holds them."""
     return values.astype(np.min_scalar_type(int(values.max(initial=0))))
@@ -74,19 +94,17 @@ def smallest(values: NDArray[Any]) -> Unsigned:
 
 def rescore(folder: str | Path, metrics: Sequence[str] | str) -> Report:
     """Other metrics of a run whose rankings were kept: nothing is encoded, searched or sorted again."""
-    from bitscale.evaluation.run import make_scores
-
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     m.check_names(names)
     old = Report.load(Path(folder) / "report.json")
     scores: list[Score] = []
     for length in old.lengths:
         first = next(s for s in old.scores if (s.bits, s.code) == (length.bits, length.code))
-        facts = {field.name: getattr(first, field.name) for field in fields(Score)}
+        described = {field.name: getattr(first, field.name) for field in fields(Score)}
         for name in ("metric", "value", "ties", "n_queries", "n_excluded"):
-            facts.pop(name)
-        scores += make_scores(_values(Path(folder), length.bits, names, old), names, facts)
-    return Report(tuple(scores), old.lengths, old.n_queries, old.n_database, old.written_by)
+            described.pop(name)
+        scores += make_scores(_values(Path(folder), length.bits, names, old), names, described)
+    return Report(tuple(scores), old.lengths, old.n_queries, old.n_database, old.written_by, old.note)
 
 
 def _values(folder: Path, bits: int, names: list[str], report: Report) -> Values:

@@ -4,72 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from bitscale.atomic import write_whole
 from bitscale.errors import CorruptFile, FileError, InputError, NewerFormat
-from bitscale.files import write_whole
+from bitscale.evaluation.scores import Length, Score, Seconds
+from bitscale.evaluation.summary import table_of
+from bitscale.views.tables import Table
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.table import Table as RichTable
 
 FORMAT = 1
-
-
-@dataclass(frozen=True)
-class Score:
-    """One number and what it is of; `value` is a share (0.5, not 50), the mean over `n_queries`."""
-
-    metric: str
-    value: float
-    bits: int  # or values, of a method without bits
-    code: str  # "trained at 64", or "truncated from 64"
-    ranking: str  # weighted, plain, relaxed, or squared distance
-    ties: str  # what was done about items at one distance
-    dataset: str
-    protocol: str
-    method: str
-    features: str
-    hasher_seed: int
-    split_seed: int
-    tie_seed: int
-    n_queries: int  # that the mean is over
-    n_excluded: int  # queries with no relevant item, left out of the mean
-
-    @property
-    def percent(self) -> float:
-        """The value as papers print it."""
-        return 100 * self.value
-
-
-@dataclass(frozen=True)
-class Seconds:
-    """Time a query image: the paper's F + H + S. Features and hashing in batches, searches one by one (k = 100)."""
-
-    feature: float
-    hash: float
-    search: float
-
-    @property
-    def total(self) -> float:
-        """F + H + S."""
-        return self.feature + self.hash + self.search
-
-
-@dataclass(frozen=True)
-class Length:
-    """One code length: its model, its times, and the health of the database's codes."""
-
-    bits: int
-    code: str
-    model: str | None  # fingerprint
-    settings: dict[str, Any]  # of the method
-    seconds: Seconds
-    constant_bits: int  # that are the same for every item
-    mean_correlation: float  # of two bits, absolute
-    distinct_codes: int
-    largest_collision: int  # items that share the most common code
 
 
 @dataclass(frozen=True)
@@ -81,6 +29,7 @@ class Report:
     n_queries: int
     n_database: int
     written_by: str
+    note: str = ""  # of the split: what a reader should know of its data
 
     @classmethod
     def join(cls, reports: Sequence[Report]) -> Report:
@@ -90,7 +39,7 @@ class Report:
         first = reports[0]
         scores = tuple(score for report in reports for score in report.scores)
         lengths = tuple(length for report in reports for length in report.lengths)
-        return cls(scores, lengths, first.n_queries, first.n_database, first.written_by)
+        return cls(scores, lengths, first.n_queries, first.n_database, first.written_by, first.note)
 
     def __getitem__(self, which: tuple[str, int]) -> float:
         metric, bits = which
@@ -116,7 +65,7 @@ class Report:
     def to_json(self) -> str:
         """JSON that `from_json` reads; every score carries its own protocol, method and tie rule."""
         about = {"format": FORMAT, "kind": "report", "written_by": self.written_by}
-        sizes = {"n_queries": self.n_queries, "n_database": self.n_database}
+        sizes = {"n_queries": self.n_queries, "n_database": self.n_database, "note": self.note}
         scores, lengths = [asdict(score) for score in self.scores], [asdict(length) for length in self.lengths]
         return json.dumps({**about, **sizes, "scores": scores, "lengths": lengths}, indent=1)
 
@@ -131,19 +80,20 @@ class Report:
     def from_json(cls, text: str, source: str = "this text") -> Self:
         """Read what `to_json` wrote, or say what is wrong with it."""
         try:
-            found = json.loads(text)
+            content = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise CorruptFile(f"{source} is not JSON ({error}). Evaluate again.") from error
-        if not isinstance(found, dict) or found.get("kind") != "report" or type(found.get("format")) is not int:
+        if not isinstance(content, dict) or content.get("kind") != "report" or type(content.get("format")) is not int:
             raise CorruptFile(f"{source} is JSON, but not a report of bitscale.")
-        if found["format"] > FORMAT:
-            raise NewerFormat(f"{source} has format {found['format']}; this bitscale reads up to {FORMAT}.")
+        if content["format"] > FORMAT:
+            raise NewerFormat(f"{source} has format {content['format']}; this bitscale reads up to {FORMAT}.")
         try:
-            scores = tuple(_checked(Score, row) for row in found["scores"])
+            scores = tuple(_checked(Score, row) for row in content["scores"])
             lengths = tuple(
-                _checked(Length, {**row, "seconds": _checked(Seconds, row["seconds"])}) for row in found["lengths"]
+                _checked(Length, {**row, "seconds": _checked(Seconds, row["seconds"])}) for row in content["lengths"]
             )
-            sizes = {name: found[name] for name in ("n_queries", "n_database", "written_by")}
+            sizes = {name: content[name] for name in ("n_queries", "n_database", "written_by")}
+            sizes["note"] = content.get("note", "")
             if not scores or not lengths:
                 raise ValueError("no scores")
             report: Self = _checked(cls, {"scores": scores, "lengths": lengths, **sizes})
@@ -161,21 +111,19 @@ class Report:
         except OSError as error:
             raise FileError(f"{path} cannot be read: {error.strerror}.") from error
 
-    def table(self) -> Table:
-        """The report as a table of `rich`, in percent."""
-        from bitscale.evaluation.tables import rich_table
+    def _table(self) -> Table:
+        sizes = f"{self.n_queries:,} queries, {self.n_database:,} items"
+        return table_of(self.scores, self.lengths, sizes, self.note)
 
-        return rich_table(self)
+    def table(self) -> RichTable:
+        """The report as a table of `rich`, in percent."""
+        return self._table().rich()
 
     def __str__(self) -> str:
-        from bitscale.evaluation.tables import text
-
-        return text(self)
+        return self._table().text()
 
     def _repr_html_(self) -> str:
-        from bitscale.evaluation.tables import html_table
-
-        return html_table(self)
+        return self._table().html()
 
 
 _TYPES: dict[str, type | tuple[type, ...]] = {
@@ -188,9 +136,11 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 
 def _checked(kind: type[Any], row: Any) -> Any:
     """`kind(**row)`, where every plain field has its type."""
-    if not isinstance(row, dict) or row.keys() != {field.name for field in fields(kind)}:
+    known = {field.name: field for field in fields(kind)}
+    needed = {name for name, field in known.items() if field.default is MISSING}  # others came later
+    if not isinstance(row, dict) or not needed <= row.keys() <= known.keys():
         raise ValueError(f"not the fields of a {kind.__name__}")
-    for field in fields(kind):
+    for field in (known[name] for name in row):
         wanted = _TYPES.get(str(field.type))
         if wanted and (not isinstance(row[field.name], wanted) or isinstance(row[field.name], bool)):
             raise ValueError(f"{field.name} of a {kind.__name__} is {row[field.name]!r}")

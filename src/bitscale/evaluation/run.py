@@ -11,12 +11,14 @@ import numpy as np
 
 from bitscale import metrics as m
 from bitscale.codes import Codes, check_bits
-from bitscale.data.splits import Split, check_seed
+from bitscale.data.origin import check_apart
+from bitscale.data.split import Split, check_seed
 from bitscale.embeddings import Embeddings
 from bitscale.errors import InputError
 from bitscale.evaluation.encoding import Encoded, Progress, encode_split
-from bitscale.evaluation.rankings import RankingWriter
-from bitscale.evaluation.report import Length, Report, Score, Seconds
+from bitscale.evaluation.rankings import RankingWriter, is_free
+from bitscale.evaluation.report import Report
+from bitscale.evaluation.scores import Length, Score, Seconds, make_scores
 from bitscale.evaluation.search import Values, radius_of, score_blocks, search_seconds
 from bitscale.hashers.base import Hasher
 from bitscale.version import __version__
@@ -66,6 +68,7 @@ def evaluate(
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     check_request(hasher, lengths, names, ranking, keep_rankings)
     check_seed(seed, "the seed of ties")
+    apart = check_apart(hasher.origin, split.query.origin)
     writer = None if keep_rankings is None else RankingWriter(Path(keep_rankings))
     encoded = encode_split(hasher, split, relaxed=ranking == "relaxed", progress=progress)
     named = ranking_name(encoded.database, ranking)
@@ -73,9 +76,9 @@ def evaluate(
     rows: list[Length] = []
     for used, searching in zip(lengths, search_seconds(encoded, lengths, ranking), strict=True):
         values = _values(encoded, split, used, names, ranking, seed, threads, progress, writer)
-        scores += make_scores(values, names, _facts(hasher, split, used, named, seed))
+        scores += make_scores(values, names, _described(hasher, split, used, named, seed, apart))
         rows.append(_length(hasher, encoded, used, searching))
-    report = Report(tuple(scores), tuple(rows), len(split.query), len(split.database), __version__)
+    report = Report(tuple(scores), tuple(rows), len(split.query), len(split.database), __version__, split.note)
     if writer:
         writer.finish(report)
     return report
@@ -104,29 +107,11 @@ def _values(
     return {name: np.concatenate([part[name] for part in parts]) for name in names}
 
 
-def make_scores(values: Values, names: Sequence[str], facts: dict[str, Any]) -> list[Score]:
-    """Means over queries, each with the facts beside it."""
-    found = []
-    for name in names:
-        mean = m.mean(values[name])
-        rule = tie_rule(name, facts["tie_seed"])
-        found.append(Score(name, mean.value, ties=rule, n_queries=mean.n_queries, n_excluded=mean.n_excluded, **facts))
-    return found
-
-
-def tie_rule(name: str, seed: int) -> str:
-    """What a metric does about items at one distance."""
-    stem = name.partition("@")[0]
-    if radius_of(name) is not None:
-        return "plain Hamming, ties do not matter"
-    if stem.startswith("map-ordered"):
-        return f"one order, by (distance, id after a shuffle with seed {seed})"
-    rules = {"map-best": "the best order of ties", "map-worst": "the worst order of ties"}
-    return rules.get(stem, "expected over all orders of ties")
-
-
-def _facts(hasher: Hasher, split: Split, bits: int, ranking: str, seed: int) -> dict[str, Any]:
+def _described(hasher: Hasher, split: Split, bits: int, ranking: str, seed: int, apart: str) -> dict[str, Any]:
     return {
+        **asdict(hasher.training),
+        "trained_on": "not recorded" if hasher.origin is None else str(hasher.origin),
+        "apart": apart,
         "bits": int(bits),
         "code": code_name(bits, hasher.n_bits),
         "ranking": ranking,
@@ -183,12 +168,12 @@ def check_request(
         raise InputError(f"ranking must be one of {', '.join(RANKINGS)}. Got {ranking!r}.")
     if not hasher.binary:
         _check_real(hasher, lengths, names, ranking, keep_rankings)
-    if keep_rankings is not None and Path(keep_rankings).is_dir() and any(Path(keep_rankings).iterdir()):
+    if keep_rankings is not None and not is_free(Path(keep_rankings)):
         raise InputError(f"rankings are kept in a folder of their own. {keep_rankings} is not empty; choose another.")
 
 
 def _check_real(hasher: Hasher, lengths: list[int], names: list[str], ranking: str, keep: str | Path | None) -> None:
-    """What cannot be asked of a method whose values are real: there are no bits to cut, to weigh or to count."""
+    """Refuse what needs bits to cut, to weigh or to count, of a method whose values are real."""
     balls = [name for name in names if radius_of(name) is not None]
     if balls:
         raise InputError(

@@ -1,6 +1,6 @@
 """Rank every query of an encoded split, a block at a time on some threads, and score each block.
 
-Distances are integers (`bitscale.scan`), exact and quick to sort; nothing of size queries x items is held.
+Distances are integers (`bitscale.evaluation.scan`), exact and quick to sort; nothing of size queries x items is held.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale import metrics
+from bitscale.arrays import Int
 from bitscale.codes import Codes, Relaxed
-from bitscale.data.splits import Split, relevance
+from bitscale.data.labelled import relevance
+from bitscale.data.split import Split
 from bitscale.embeddings import Embeddings
 from bitscale.evaluation.encoding import Encoded, Progress
+from bitscale.evaluation.scan import integer_blocks, squared_blocks
 from bitscale.hamming import CostTerms, cost_terms, count_terms
 from bitscale.index.exact import ExactIndex
 from bitscale.metrics import Balls, Ranking
-from bitscale.scan import integer_blocks, squared_blocks
 
 BLOCK_CELLS = 500_000  # distances of a block: small enough that sorting stays in the cache
 LEAST_ROWS, MOST_CELLS = 8, 4_000_000  # with many items, larger blocks spare passes over all of them
 TIMED_QUERIES, TIMED_K = 50, 100
 
-Int = NDArray[np.int64]
 Values = dict[str, NDArray[np.float64]]  # metric -> one value a query
 Counts = NDArray[np.int32]
 Block = tuple[Int, Counts | Int, Counts | None]  # query rows, distances to rank by, plain counts of bits
@@ -170,7 +171,7 @@ def search_seconds(encoded: Encoded, lengths: Sequence[int], ranking: str) -> li
 
 
 def _scan_seconds(queries: NDArray[np.float32], items: NDArray[np.float32]) -> float:
-    """By a scan of all items: there is no index of real values here."""
+    """Mean seconds of a lone search of real values, which are scanned: there is no index of them."""
     squares = np.einsum("ij,ij->i", items, items)
     lot, k = queries[:TIMED_QUERIES], min(TIMED_K, len(items)) - 1
     start = time.perf_counter()

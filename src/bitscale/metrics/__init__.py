@@ -12,6 +12,7 @@ from bitscale.metrics.curves import cmc_at, precision_at, recall_at
 from bitscale.metrics.health import CodeHealth, code_health
 from bitscale.metrics.named import Mean, check_names, mean, score
 from bitscale.metrics.ranking import Ranking, concatenate, rank
+from bitscale.metrics.single_shot import single_shot
 
 __all__ = [
     "Balls",
@@ -32,5 +33,6 @@ __all__ = [
     "rank",
     "recall_at",
     "score",
+    "single_shot",
     "worst_ap",
 ]

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from bitscale.arrays import Float, Int
 from bitscale.errors import InputError
-from bitscale.metrics.ranking import Float, Int, Ranking
+from bitscale.metrics.ranking import Ranking
 
 _ALL = np.iinfo(np.int64).max
 
@@ -50,8 +51,8 @@ def worst_ap(ranking: Ranking, *, within: int | None = None) -> Float:
 
 def ordered_ap(ranking: Ranking, *, within: int | None = None) -> Float:
     """AP in one order, by (distance, id after a seeded shuffle)."""
-    found, _ = _ordered_sum(ranking, within)
-    return _divide(found, np.minimum(_limit(within), ranking.n_relevant), ranking)
+    gain, _ = _ordered_sum(ranking, within)
+    return _divide(gain, np.minimum(_limit(within), ranking.n_relevant), ranking)
 
 
 def ordered_ap_over_found(ranking: Ranking, *, within: int) -> Float:
@@ -59,8 +60,8 @@ def ordered_ap_over_found(ranking: Ranking, *, within: int) -> Float:
 
     Some papers report it. It rewards finding few items early, so it is never called MAP here.
     """
-    gain, found = _ordered_sum(ranking, within)
-    return _divide(gain, np.maximum(found, 1), ranking)
+    gain, n_hits = _ordered_sum(ranking, within)
+    return _divide(gain, np.maximum(n_hits, 1), ranking)
 
 
 def _ordered_sum(ranking: Ranking, within: int | None) -> tuple[Float, Int]:

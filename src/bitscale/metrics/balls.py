@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitscale.arrays import Bool, Float, Int
 from bitscale.errors import InputError
-from bitscale.metrics.ranking import Bool, Float, Int
 
 
 @dataclass(frozen=True)

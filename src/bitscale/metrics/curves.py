@@ -13,8 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bitscale.arrays import Float, Int
 from bitscale.errors import InputError
-from bitscale.metrics.ranking import Float, Int, Ranking
+from bitscale.metrics.ranking import Ranking
 
 
 def precision_at(ranking: Ranking, ks: Sequence[int]) -> Float:
@@ -25,8 +26,8 @@ def precision_at(ranking: Ranking, ks: Sequence[int]) -> Float:
 
 def recall_at(ranking: Ranking, ks: Sequence[int]) -> Float:
     """Expected share of the relevant items that are among the first k: (n_queries, len(ks))."""
-    found = _relevant_above(ranking, _cut(ranking, ks))
-    return _blank(found / np.maximum(ranking.n_relevant, 1)[:, None], ranking)
+    above = _relevant_above(ranking, _cut(ranking, ks))
+    return _blank(above / np.maximum(ranking.n_relevant, 1)[:, None], ranking)
 
 
 def cmc_at(ranking: Ranking, ks: Sequence[int]) -> Float:

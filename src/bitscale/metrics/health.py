@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitscale.arrays import Float
 from bitscale.codes import Codes
 from bitscale.embeddings import Embeddings
 from bitscale.errors import InputError
-from bitscale.metrics.ranking import Float
 
 
 @dataclass(frozen=True)

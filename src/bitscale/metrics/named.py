@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bitscale.arrays import Float
 from bitscale.errors import InputError
 from bitscale.metrics.average_precision import (
     best_ap,
@@ -29,7 +30,7 @@ from bitscale.metrics.average_precision import (
 )
 from bitscale.metrics.balls import Balls
 from bitscale.metrics.curves import cmc_at, precision_at, recall_at
-from bitscale.metrics.ranking import Float, Ranking
+from bitscale.metrics.ranking import Ranking
 
 _AP = {"map": expected_ap, "map-ordered": ordered_ap, "map-best": best_ap, "map-worst": worst_ap}
 _AT: dict[str, Callable[[Ranking, list[int]], Float]] = {

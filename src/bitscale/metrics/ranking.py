@@ -18,11 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bitscale.arrays import Bool, Int
 from bitscale.errors import InputError
-
-Int = NDArray[np.int64]
-Float = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

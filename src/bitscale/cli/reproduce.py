@@ -1,0 +1,157 @@
+"""bitscale reproduce: measure the cells of the paper's tables and figures that are missing, and show what is there."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bitscale.cli.output import COULD_NOT, UsageError, emit, print_table, say
+from bitscale.cli.reproduce_persons import NAMES, reproduce_persons
+from bitscale.data import datasets
+from bitscale.errors import InputError
+from bitscale.paper import Outcome, Places, Row, rows, select, small, whole_plan
+from bitscale.paper import reproduce as measure
+from bitscale.paper.numbers import MAIN, TIMES
+from bitscale.paper.plan import asked_tables
+from bitscale.views.tables import Table
+
+EVERY = 60.0  # seconds between lines where there is no terminal to rewrite one in
+
+
+def reproduce(
+    what: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="tab1, fig:comp, ...: a LaTeX label; a dataset; figures; ablations; second-track.", show_default="all"
+        ),
+    ] = None,
+    root: Annotated[Path | None, typer.Option(help="Where data is kept.", show_default="BITSCALE_DATA")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="A small version on the bundled sample, in minutes.")] = False,
+    only: Annotated[list[str] | None, typer.Option(help="Only this method; may repeat.")] = None,
+    status: Annotated[
+        bool, typer.Option("--status", help="Measure nothing: show the paper's numbers and ours.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print for machines.")] = False,
+) -> None:
+    """Measure what is missing of the paper's tables and figures: one JSON file a cell in results/paper.
+
+    Stopped anywhere, the same command goes on from there: models and checkpoints are kept under BITSCALE_RUNS, and a
+    cell that is there is never measured again. Data that is not here is told in the end, and the others go on.
+
+    `bitscale reproduce cuhk03 --root DIR` fills the table of persons (tab222), into results/reid; DIR holds cuhk-03.mat
+    or the folders of extracted pictures.
+
+    In the end figures and one page, report.html, are made of all that is there.
+
+    Try: bitscale reproduce --quick
+    """
+    words = what or []
+    if set(words) & set(NAMES):
+        if set(words) - set(NAMES):
+            raise UsageError("the table of persons is measured on its own: bitscale reproduce cuhk03 --root DIR")
+        with one_line(as_json) as show:
+            reproduce_persons(root, only or [], status, as_json, show)
+        return
+    try:
+        cells = select(words, only or [])
+    except InputError as error:
+        raise UsageError(str(error)) from None
+    places = Places.usual(root, quick)
+    cells, plan = (small(cells), small(whole_plan())) if quick else (cells, whole_plan())
+    if not status:
+        with one_line(as_json) as show:
+            outcome = measure(cells, places, show, times=timed_datasets(words, root, quick), plan=plan)
+    listed = rows(cells, places.results, asked_tables(words, quick))
+    if status:
+        tell_status(listed, as_json)
+        return
+    tell_outcome(outcome, listed, places, as_json)
+    if outcome.failed:
+        raise typer.Exit(COULD_NOT)
+
+
+def timed_datasets(words: list[str], root: Path | None, quick: bool) -> list[str]:
+    """The datasets to take times on, if times are asked for."""
+    if TIMES not in asked_tables(words):
+        return []
+    here = [status.info.name for status in datasets(root) if status.present]
+    return [name for name in here if name == "sample"] if quick else [name for name in here if name in MAIN]
+
+
+@contextmanager
+def one_line(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """One line on stderr that is written anew; into a pipe, a line a minute and one for each result."""
+    from rich.console import Console
+
+    out = Console(stderr=True)
+    if quiet:
+        yield lambda line: None
+        return
+    if out.is_terminal:
+        with out.status("") as line:
+            yield lambda text: line.update(text.replace("[", "\\["))
+        return
+    last = [-EVERY]
+
+    def tell(text: str) -> None:
+        now = time.monotonic()
+        if now - last[0] >= EVERY or ": MAP at" in text:
+            print(text, file=sys.stderr, flush=True)  # noqa: T201
+            last[0] = now
+
+    yield tell
+
+
+def tell_status(listed: list[Row], as_json: bool) -> None:
+    """All rows, or for people those that the paper prints or that are measured."""
+    if as_json:
+        emit([row.as_json() for row in listed])
+        return
+    shown = [row for row in listed if row.paper is not None or (row.ours is not None and row.metric == "map")]
+    lines = [[row.table, row.dataset, row.method, *_numbers(row), tag(row)] for row in shown]
+    done = sum(row.ours is not None for row in listed)
+    notes = [f"{done:,} of {len(listed):,} places are measured; --json lists them all."]
+    heads = ["table", "dataset", "method", "bits", "metric", "paper", "ours", ""]
+    print_table(Table("", heads, lines, notes).rich())
+
+
+def _numbers(row: Row) -> list[str]:
+    return [
+        "" if row.bits is None else str(row.bits),
+        row.metric,
+        "" if row.paper is None else f"{row.paper:.2f}",
+        "" if row.ours is None else f"{row.ours:.2f}",
+    ]
+
+
+def tag(row: Row) -> str:
+    """What a number was made with."""
+    how = [row.recipe if row.network else row.features, row.network, row.optimizer]
+    how += [] if row.iterations is None else [f"{row.iterations:,} iterations"]
+    how += [f"mean of {len(row.seeds)} seeds"] if len(row.seeds) > 1 else []
+    return ", ".join(word for word in how if word)
+
+
+def tell_outcome(outcome: Outcome, listed: list[Row], places: Places, as_json: bool) -> None:
+    """What was measured, what was not, and where it is."""
+    if as_json:
+        counts = {"measured": len(outcome.measured), "there": outcome.there, "results": str(places.results)}
+        told = [row.as_json() for row in listed]
+        emit({**counts, "not_run": outcome.not_run, "failed": outcome.failed, "rows": told})
+        return
+    for why, n in Counter(outcome.not_run.values()).items():
+        say(f"not run: {why} ({n} {'training' if n == 1 else 'trainings'})")
+    for training, why in outcome.failed.items():
+        say(f"failed: {training}: {why}")
+    for dataset, methods in outcome.untimed.items():
+        if methods:
+            say(f"not timed on {dataset}, for want of a model: {', '.join(methods)}")
+    say(f"{len(outcome.measured)} cells measured, {outcome.there} were there; all are in {places.results}.")
+    say(f"Next: open {outcome.page}")

@@ -1,0 +1,244 @@
+"""The contents of the report: the paper's numbers beside ours, what each was made with, and where they part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from bitscale.paper.blocks import Block, Entry, Grid, Heading, Pictures, Text
+from bitscale.paper.cells import ABLATION, LENGTHS, RANDOM, SECOND, Cell
+from bitscale.paper.deviations import ALWAYS, APART, cause
+from bitscale.paper.measure import ASYMMETRIC
+from bitscale.paper.numbers import MAIN, SCALABLE, TIMES, printed, to_beat
+from bitscale.paper.record import TIMING, Record, read
+
+TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar20": "CIFAR-20", "nus-wide": "NUS-WIDE"}
+Measured = Mapping[str, Record]
+RowKey = tuple[str, str, int | None, str]  # method, recipe, iterations, features
+
+
+def contents(cells: Sequence[Cell], records: Measured, results: Path) -> list[Block]:
+    """The whole report, from the records of some cells."""
+    named = dict.fromkeys(cell.name for cell in cells)
+    there = sum(name in records for name in named)
+    blocks: list[Block] = [
+        Heading("The paper's tables, reproduced", 1),
+        Text(
+            "Generated from `results/paper` by `bitscale reproduce`. Protocol P0: 10,000 queries are searched within "
+            "the query set, each leaving itself out. MAP in percent; in brackets what the paper prints; bold (green) "
+            "where ours is above it; ± is the standard deviation over the seeds of the model."
+        ),
+        Text(f"{there} of {len(named)} cells are measured."),
+    ]
+    for dataset, title in TITLES.items():
+        lot = [cell for cell in cells if cell.dataset == dataset and cell.name in records]
+        lot = [cell for cell in lot if not (cell.held_out or cell.second) and cell.metric == "map"]
+        if lot:
+            blocks += dataset_blocks(dataset, title, lot, records)
+    for dataset in dict.fromkeys(cell.dataset for cell in cells if cell.dataset not in TITLES):
+        blocks += other_blocks(dataset, [cell for cell in cells if cell.dataset == dataset], records)
+    blocks += second_blocks([cell for cell in cells if cell.second], records)
+    blocks += ablation_blocks([cell for cell in cells if ABLATION in dict(cell.places)], records)
+    blocks += timing_blocks(results)
+    blocks += deviation_blocks(cells, records)
+    return [*blocks, *health_blocks(cells, records), *picture_blocks(results / "figures")]
+
+
+def dataset_blocks(dataset: str, title: str, cells: Sequence[Cell], records: Measured) -> list[Block]:
+    """The main table of a dataset and the one of bit-scalable codes."""
+    blocks: list[Block] = [Heading(title)]
+    for table, what in ((MAIN[dataset], "all methods"), (SCALABLE[dataset], "one model and many")):
+        lot = [cell for cell in cells if cell.stands_in(table)]
+        if lot:
+            blocks += [Heading(f"`{table}`: {what}", 3), table_grid(table, lot, records), Text(verdict(lot, records))]
+    return blocks
+
+
+def table_grid(table: str, cells: Iterable[Cell], records: Measured) -> Grid:
+    """Methods down, lengths across."""
+    by_row: dict[RowKey, dict[int, Cell]] = {}
+    order = [number.method for number in printed() if number.table == table]
+    for cell in cells:
+        by_row.setdefault((cell.method, cell.recipe, cell.iterations, cell.features), {})[cell.bits] = cell
+    lengths = [bits for bits in LENGTHS if any(bits in row for row in by_row.values())]
+    rows = []
+    for key in sorted(by_row, key=lambda k: (order.index(k[0]) if k[0] in order else len(order), k[1], k[2] or 0)):
+        row = by_row[key]
+        entries = [number(row[bits], records[row[bits].name], table) if bits in row else Entry("") for bits in lengths]
+        rows.append((Entry(key[0].upper()), *entries, Entry(tag(key, records[next(iter(row.values())).name]))))
+    return Grid(("method", *(f"{bits} bits" for bits in lengths), "made with"), tuple(rows))
+
+
+def number(cell: Cell, record: Record, table: str) -> Entry:
+    """Ours, its spread, and the paper's in brackets."""
+    said, goal = cell.printed(table, cell.metric), cell.to_beat
+    text = with_spread(record)
+    if said is None:
+        return Entry(text)
+    assert goal is not None
+    return Entry(f"{text} ({said:.2f})", "above" if record["value"] > goal else "below")
+
+
+def tag(key: RowKey, record: Record) -> str:
+    """Recipe, network and optimizer, or features; and how long it learned."""
+    _, recipe, iterations, features = key
+    if record["network"] is None:
+        return features
+    told = f"`{recipe}`, {record['network']}, {record['settings'].get('optimizer')}, {iterations:,} iterations"
+    return told if features == "pixels" else f"{told}, on {features}"
+
+
+def verdict(cells: Sequence[Cell], records: Measured) -> str:
+    """How many cells lie above the paper's."""
+    pairs = [(cell.to_beat, records[cell.name]["value"]) for cell in cells]
+    compared = [(goal, value) for goal, value in pairs if goal is not None]
+    above = sum(value > goal for goal, value in compared)
+    return f"{above} of {len(compared)} printed cells measured here lie above the paper's."
+
+
+def other_blocks(dataset: str, cells: Sequence[Cell], records: Measured) -> list[Block]:
+    """A dataset the paper does not have (MIRFLICKR is like NUS-WIDE): method against method."""
+    lot = [cell for cell in cells if cell.name in records and not cell.held_out and cell.metric == "map"]
+    if not lot:
+        return []
+    chance = records[lot[0].name]["chance_map"]
+    return [
+        Heading(dataset),
+        Text(f"Not in the paper; method against method. The MAP of a random ranking is {chance:.2f}."),
+        table_grid(dataset, lot, records),
+    ]
+
+
+def second_blocks(cells: Sequence[Cell], records: Measured) -> list[Block]:
+    """Codes on a pretrained network: not the paper's setting, the same evaluator."""
+    lot = [cell for cell in cells if cell.name in records]
+    if not lot:
+        return []
+    told = "Not in the paper: its codes on the features of a pretrained network of today, scored by the same evaluator."
+    blocks: list[Block] = [Heading("Second track"), Text(told)]
+    for dataset in dict.fromkeys(cell.dataset for cell in lot):
+        some = [cell for cell in lot if cell.dataset == dataset]
+        blocks += [Heading(TITLES.get(dataset, dataset), 3), table_grid(SECOND, some, records)]
+    return blocks
+
+
+def ablation_blocks(cells: Sequence[Cell], records: Measured) -> list[Block]:
+    """One setting at a time, and what weights are worth."""
+    lot = [(cell, records[cell.name]) for cell in cells if cell.name in records]
+    held = [(cell, record) for cell, record in lot if cell.held_out]
+    drawn = [(cell, record) for cell, record in lot if cell.metric == RANDOM]
+    return [*(setting_blocks(held) if held else []), *(subset_blocks(drawn) if drawn else [])]
+
+
+def setting_blocks(held: Sequence[tuple[Cell, Record]]) -> list[Block]:
+    """One setting at a time, scored on training images kept back."""
+    rows = tuple(
+        (
+            Entry(cell.method.upper()),
+            Entry(", ".join(f"`{name}={value}`" for name, value in cell.settings) or "as it is"),
+            Entry(with_spread(record)),
+            Entry(f"{record['scores'][ASYMMETRIC]:.2f}" if ASYMMETRIC in record["scores"] else ""),
+            Entry(share_of(record)),
+            Entry(str(len(record["seeds"]))),
+        )
+        for cell, record in held
+    )
+    columns = ("method", "setting", "MAP", "asymmetric", "Laplacian's share of the gradient", "seeds")
+    first = held[0][0]
+    steps = "" if first.iterations is None else f", {first.iterations:,} iterations"
+    told = f"{first.dataset}, {first.bits} bits{steps}, scored on a tenth of the training images, kept back."
+    return [Heading("Ablations"), Text(told), Grid(columns, rows)]
+
+
+def subset_blocks(drawn: Sequence[tuple[Cell, Record]]) -> list[Block]:
+    """The heaviest bits against random ones, seed by seed."""
+    rows = []
+    for cell, record in drawn:
+        for run in record["runs"]:
+            scores = [run["scores"][name] for name in ("map", RANDOM, f"{RANDOM}-best")]
+            numbers = [Entry(f"{value:.2f}") for value in scores]
+            rows.append((Entry(str(cell.bits)), Entry(str(run["seed"])), *numbers))
+    heads = ("bits", "seed", "heaviest", "mean of ten random subsets", "best of them")
+    told = "BS-DRSCH on MNIST: the heaviest bits of a model against random subsets of as many of its bits."
+    return [Heading("What the weights are worth"), Text(told), Grid(heads, tuple(rows))]
+
+
+def with_spread(record: Record) -> str:
+    """The mean over seeds, and how far they lie apart."""
+    return f"{record['value']:.2f}" + (f" ± {record['spread']['std']:.2f}" if record["spread"] else "")
+
+
+def share_of(record: Record) -> str:
+    """The Laplacian's part of the gradient, averaged over the run."""
+    share = record["runs"][0].get("laplacian_share")
+    return "" if share is None else f"{100 * share:.2f} %"
+
+
+def timing_blocks(results: Path) -> list[Block]:
+    """Milliseconds a query, ours in one run, the paper's in brackets."""
+    said = {(n.dataset, n.method, n.metric): n.value for n in printed() if n.table == TIMES}
+    blocks: list[Block] = []
+    for path in sorted(results.glob("timing-*.json")):
+        record = read(path, TIMING)
+        dataset = record["dataset"]
+        rows = []
+        for method, row in record["methods"].items():
+            entries = []
+            for metric in ("h+s", "f+h+s"):
+                there, value = said.get((dataset, method, metric)), row[metric]
+                entries.append(Entry(_time(value) + (f" ({there:.3f})" if there is not None else "")))
+            rows.append((Entry(method.upper()), *entries, Entry(row["network"] or row["features"])))
+        told = f"{TITLES.get(dataset, dataset)}: {record['items']:,} items, the {record['nearest']} nearest"
+        blocks += [
+            Text(f"{told}; {record['machine']['cpu']}, one query at a time, no GPU."),
+            Grid(("method", "H + S, ms", "F + H + S, ms", "made with"), tuple(rows)),
+        ]
+    return [Heading(f"`{TIMES}`: time a query at 64 bits"), *blocks] if blocks else []
+
+
+def _time(value: float | None) -> str:
+    return "--" if value is None else f"{value:.3f}"
+
+
+def deviation_blocks(cells: Sequence[Cell], records: Measured) -> list[Block]:
+    """What differs everywhere, then every gap above three points with its likely cause."""
+    blocks: list[Block] = [Heading("Where we part from the paper"), *(Text(line, point=True) for line in ALWAYS)]
+    rows = []
+    for cell in cells:
+        goal = to_beat(cell.dataset, cell.method, cell.bits)
+        if cell.name not in records or goal is None or cell.held_out or cell.metric != "map":
+            continue
+        gap = records[cell.name]["value"] - goal
+        if abs(gap) > APART:
+            what = (cell.dataset, cell.method.upper(), str(cell.bits), cell.recipe, f"{gap:+.1f}")
+            rows.append(tuple(Entry(word) for word in (*what, cause(cell.method, cell.recipe, gap))))
+    if rows:
+        head = ("dataset", "method", "bits", "recipe", "ours - paper", "likely cause")
+        blocks += [Text(f"Gaps above {APART:.0f} points:"), Grid(head, tuple(rows))]
+    return blocks
+
+
+def health_blocks(cells: Sequence[Cell], records: Measured) -> list[Block]:
+    """Health of the codes beside MAP, at the shortest and the longest length."""
+    rows = []
+    for cell in cells:
+        if cell.bits in (LENGTHS[0], LENGTHS[-1]) and cell.name in records and not cell.held_out:
+            record = records[cell.name]
+            health = record["health"]
+            words = [cell.dataset, cell.method.upper(), str(cell.bits), tag(_key(cell), record)]
+            words += [f"{record['scores']['map']:.2f}", str(health["constant_bits"])]
+            words += [f"{health['mean_correlation']:.3f}", f"{health['distinct_codes']:,}"]
+            rows.append(tuple(Entry(word) for word in (*words, f"{health['largest_collision']:,}")))
+    head = ("dataset", "method", "bits", "made with", "MAP", "constant bits", "mean correlation", "distinct codes")
+    told = "Of the codes of the queries; two bits are correlated by so much in the mean, and so many share one code."
+    return [Heading("Health of the codes"), Text(told), Grid((*head, "most alike"), tuple(rows))] if rows else []
+
+
+def _key(cell: Cell) -> RowKey:
+    return (cell.method, cell.recipe, cell.iterations, cell.features)
+
+
+def picture_blocks(folder: Path) -> list[Block]:
+    """The figures that were drawn."""
+    files = tuple((path, path.stem.replace("-", " ")) for path in sorted(folder.glob("*.png")))
+    return [Heading("Figures"), Pictures(files)] if files else []

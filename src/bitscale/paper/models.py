@@ -1,0 +1,142 @@
+"""Models: fitted once, kept in the folder of runs, and gone on with after a stop.
+
+Every training has a folder of its own: the checkpoint while it trains, then model.safetensors and facts.json (seconds,
+and how the training went). A model is used again only if it was made with the settings that are asked for now.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bitscale.data.labelled import Labelled
+from bitscale.errors import BitscaleError, CorruptFile, InputError
+from bitscale.hashers import Hasher, load_hasher, make_hasher
+from bitscale.paper.cells import Training
+from bitscale.paper.record import save
+
+MODEL, FACTS, SPENT = "model.safetensors", "facts.json", "spent.json"
+CHECKPOINTS = ("checkpoint.safetensors", "history.json", SPENT)
+
+RESIZED = {  # photographs of any size, which the paper resizes whole
+    "nus-wide": {"input_size": 64, "input_fit": "stretch"},
+    "mirflickr": {"input_size": 64, "input_fit": "stretch"},
+}
+
+Told = Callable[[float, str], None]  # seconds left of this training, and words about it
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A model and what is known of its making."""
+
+    hasher: Hasher
+    seconds: float
+    facts: Mapping[str, Any]
+
+
+def new_hasher(training: Training, cache: Path | None = None) -> Hasher:
+    """A hasher as the training asks for, not yet fitted."""
+    given: dict[str, Any] = dict(training.settings)
+    if training.deep:
+        given |= {"recipe": training.recipe, **RESIZED.get(training.dataset, {})}
+    if training.iterations is not None:
+        given["iterations"] = training.iterations
+    hasher = make_hasher(
+        training.method, n_bits=training.n_bits, features=training.features, seed=training.seed, **given
+    )
+    hasher.extractor.cache = cache
+    return hasher
+
+
+def fit(training: Training, images: Labelled, runs: Path, told: Told | None = None) -> Fitted:
+    """The model of a training: the one that is kept, or a new one, gone on with where one was begun."""
+    folder, cache = runs / training.name, runs / "features"
+    kept = kept_model(training, folder, cache)
+    if kept is not None:
+        return kept
+    hasher = new_hasher(training, cache)
+    asked = _settings(hasher)  # before the recipe looks at the images
+    before, start = _spent(folder), time.perf_counter()
+    if not training.deep:
+        hasher.fit(images)
+        history: list[dict[str, Any]] = []
+    else:
+        try:
+            before = _fit_deep(hasher, images, folder, before, told)
+        except BaseException:
+            _keep_spent(folder, before + time.perf_counter() - start)
+            raise
+        history = hasher.history  # type: ignore[attr-defined]
+    seconds = before + time.perf_counter() - start
+    return _keep(hasher, folder, asked, seconds, history)
+
+
+def _fit_deep(hasher: Any, images: Labelled, folder: Path, before: float, told: Told | None) -> float:
+    """Train from the checkpoint that lies there, or anew where it is of another training; the seconds spent before."""
+
+    def show(now: Any) -> None:
+        if told:
+            told(now.seconds_left, f"step {now.step:,} of {now.steps:,}, loss {now.loss:.3f}")
+
+    there = (folder / CHECKPOINTS[0]).is_file()
+    if there:
+        try:
+            hasher.fit(images, run=folder, resume=True, progress=show)
+            return before
+        except (InputError, CorruptFile):  # of other settings, or damaged: what it held is not wanted
+            for name in CHECKPOINTS:
+                (folder / name).unlink(missing_ok=True)
+    hasher.fit(images, run=folder, progress=show)
+    return 0.0 if there else before
+
+
+def kept_model(training: Training, folder: Path, cache: Path | None = None) -> Fitted | None:
+    """The model of an earlier run, if it was made with the settings that are asked for now."""
+    try:
+        facts = json.loads((folder / FACTS).read_text())
+        hasher = load_hasher(folder / MODEL)
+    except (OSError, ValueError, BitscaleError):
+        return None
+    if facts.get("asked") != _settings(new_hasher(training)):
+        return None
+    hasher.extractor.cache = cache
+    return Fitted(hasher, float(facts["seconds"]), facts)
+
+
+def _keep(hasher: Hasher, folder: Path, asked: dict[str, Any], seconds: float, history: list[dict[str, Any]]) -> Fitted:
+    folder.mkdir(parents=True, exist_ok=True)
+    hasher.save(folder / MODEL)
+    facts: dict[str, Any] = {"seconds": round(seconds, 1), "asked": asked}
+    shares = [line["laplacian_share"] for line in history if "laplacian_share" in line]
+    if shares:
+        facts["laplacian_share"] = round(sum(shares) / len(shares), 6)
+    if history:
+        facts["last"] = {name: history[-1][name] for name in ("step", "loss", "active") if name in history[-1]}
+    save(folder / FACTS, json.dumps(facts, indent=1).encode())
+    for name in CHECKPOINTS:
+        (folder / name).unlink(missing_ok=True)
+    return Fitted(hasher, seconds, facts)
+
+
+def _settings(hasher: Hasher) -> dict[str, Any]:
+    """The settings in the form they take in a file."""
+    settings: dict[str, Any] = json.loads(json.dumps(asdict(hasher.settings)))
+    return settings
+
+
+def _spent(folder: Path) -> float:
+    """Seconds that a stopped training had taken before it stopped."""
+    try:
+        return float(json.loads((folder / SPENT).read_text()))
+    except (OSError, ValueError, TypeError):
+        return 0.0
+
+
+def _keep_spent(folder: Path, seconds: float) -> None:
+    if (folder / CHECKPOINTS[0]).is_file():
+        save(folder / SPENT, json.dumps(round(seconds, 1)).encode())

@@ -1,0 +1,55 @@
+"""The report of all that is measured: figures, one HTML page, and the same as Markdown."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from bitscale.data import datasets, load_dataset
+from bitscale.paper.blocks import to_html, to_markdown
+from bitscale.paper.cells import OURS, Cell
+from bitscale.paper.contents import contents
+from bitscale.paper.figures import draw, figures
+from bitscale.paper.models import kept_model
+from bitscale.paper.record import read_all, save
+from bitscale.paper.retrieval import BITS, picture
+
+PAGE, FIGURES, RETRIEVAL = "report.html", "figures", "cifar10-retrieval.png"
+TITLE = "The paper's tables, reproduced"
+
+
+def write_report(cells: tuple[Cell, ...], results: Path, runs: Path, root: Path | None = None) -> Path:
+    """Draw the figures and write the page; without matplotlib there are no plots."""
+    records = read_all(results)
+    if importlib.util.find_spec("matplotlib"):
+        for figure in figures(cells, records):
+            draw(figure, results / FIGURES)
+    draw_retrieval(cells, results / FIGURES / RETRIEVAL, runs, root)
+    path = results / PAGE
+    save(path, to_html(contents(cells, records, results), TITLE).encode())
+    return path
+
+
+def markdown(cells: tuple[Cell, ...], results: Path, pictures: str) -> str:
+    """The report as Markdown, pictures linked at `pictures`."""
+    return to_markdown(contents(cells, read_all(results), results), pictures)
+
+
+def draw_retrieval(cells: tuple[Cell, ...], path: Path, runs: Path, root: Path | None) -> bool:
+    """The retrieval picture, where both models and the pictures are here; whether it was drawn."""
+    if path.exists() or "cifar10" not in {status.info.name for status in datasets(root) if status.present}:
+        return False
+    hashers = []
+    for method in ("drsch", "bs-drsch"):
+        cell = next(
+            (c for c in cells if (c.dataset, c.method, c.bits, c.recipe) == ("cifar10", method, BITS, OURS)), None
+        )
+        if cell is None:
+            return False
+        training = cell.trainings[0]
+        kept = kept_model(training, runs / training.name)
+        if kept is None:
+            return False
+        hashers.append(kept.hasher)
+    picture(hashers[0], hashers[1], load_dataset("cifar10", root), path)
+    return True

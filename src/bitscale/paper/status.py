@@ -1,0 +1,97 @@
+"""Status: every place of the paper where a number stands, with the paper's and ours side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from bitscale.paper.cells import Cell
+from bitscale.paper.numbers import PERSONS, TIMES, printed
+from bitscale.paper.record import TIMING, Record, read, read_all
+
+
+@dataclass(frozen=True)
+class Row:
+    """One place: a table or figure, what stands there, and what was measured."""
+
+    table: str
+    dataset: str
+    method: str
+    bits: int | None
+    metric: str
+    paper: float | None
+    ours: float | None
+    protocol: str
+    recipe: str | None
+    network: str | None
+    features: str | None = None
+    optimizer: str | None = None
+    iterations: int | None = None
+    seeds: tuple[int, ...] = ()
+    spread: dict[str, float] | None = None
+    file: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The row as plain data."""
+        return asdict(self) | {"seeds": list(self.seeds)}
+
+
+def rows(cells: Sequence[Cell], folder: Path, tables: Iterable[str] = ()) -> list[Row]:
+    """All places of some cells, then those of the tables of times and of persons, if they are asked for."""
+    records = read_all(folder) if folder.is_dir() else {}
+    places = [row for cell in cells for row in _rows(cell, records.get(cell.name))]
+    asked = set(tables)
+    if TIMES in asked:
+        places += _times(folder)
+    if PERSONS in asked:
+        places += [
+            Row(n.table, n.dataset, n.method, n.bits, n.metric, n.value, None, "10 random splits", None, None)
+            for n in printed()
+            if n.table == PERSONS
+        ]
+    return places
+
+
+def _rows(cell: Cell, record: Record | None) -> list[Row]:
+    places = []
+    for table, metric in cell.places:
+        value = record["scores"].get(metric) if record else None
+        places.append(
+            Row(
+                table, cell.dataset, cell.method, cell.bits, metric, cell.printed(table, metric), value, cell.protocol,
+                cell.recipe, record["network"] if record else cell.network, cell.features,
+                record["settings"].get("optimizer") if record else None, cell.iterations,
+                tuple(record["seeds"]) if record else (),
+                record["spread"] if record and metric == cell.metric else None, cell.name if record else None,
+            )
+        )  # fmt: skip
+    return places
+
+
+def _times(folder: Path) -> list[Row]:
+    """H + S and F + H + S, milliseconds a query."""
+    places = []
+    ours = {path.stem.removeprefix("timing-"): read(path, TIMING) for path in sorted(folder.glob("timing-*.json"))}
+    said = {(n.dataset, n.method, n.metric): n.value for n in printed() if n.table == TIMES}
+    for dataset, method, metric in dict.fromkeys([*said, *_timed(ours)]):
+        record = ours.get(dataset)
+        row = record["methods"].get(method) if record else None
+        places.append(
+            Row(
+                TIMES, dataset, method, 64, metric, said.get((dataset, method, metric)), row[metric] if row else None,
+                "P0", row["recipe"] if row else None, row["network"] if row else None, row["features"] if row else None,
+                file=f"timing-{dataset}" if row else None,
+            )
+        )  # fmt: skip
+    return places
+
+
+def _timed(ours: dict[str, Record]) -> list[tuple[str, str, str]]:
+    return [
+        (dataset, method, metric)
+        for dataset, record in ours.items()
+        for method in record["methods"]
+        for metric in ("h+s", "f+h+s")
+    ]

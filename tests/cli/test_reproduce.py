@@ -1,0 +1,68 @@
+"""bitscale reproduce: what it says, to people and to machines."""
+
+import json
+
+import pytest
+
+from tests.cli.run import bitscale, inside
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BITSCALE_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("BITSCALE_DATA", str(tmp_path / "data"))
+    return tmp_path
+
+
+def test_a_small_version_and_its_status(here):
+    done = inside("reproduce", "tab1", "--quick", "--only", "lsh", "--only", "itq")
+    assert done.returncode == 0, done.stderr
+    assert "4 cells measured, 0 were there; all are in results/paper/quick." in done.stdout
+    assert "left of the plan" in done.stderr
+    assert (here / "results/paper/quick/report.html").is_file()
+    again = json.loads(inside("reproduce", "tab1", "--quick", "--only", "lsh", "--json").stdout)
+    assert (again["measured"], again["there"], again["failed"]) == (0, 2, {})
+    found = json.loads(inside("reproduce", "--quick", "--status", "--json", "--only", "lsh").stdout)
+    assert {row["dataset"] for row in found} == {"sample"}
+    assert all(row["ours"] > 10 for row in found if row["metric"] == "map")
+
+
+def test_the_status_of_everything_without_anything(here):
+    found = json.loads(inside("reproduce", "--status", "--json").stdout)
+    assert {"tab1", "tab222", "tabtime", "fig:comp", "ablations"} <= {row["table"] for row in found}
+    assert all(row["ours"] is None for row in found)
+    keys = {"table", "dataset", "method", "bits", "metric", "paper", "ours", "protocol", "recipe", "network"}
+    assert all(keys <= row.keys() for row in found)
+    told = inside("reproduce", "tab2", "--status")
+    assert "61.46" in told.stdout
+    assert not (here / "results").exists()
+
+
+def test_missing_data_is_told(here):
+    done = inside("reproduce", "tab3", "--only", "lsh")
+    assert done.returncode == 0
+    assert "not run: no data: nus-wide is not here" in done.stdout
+
+
+def test_unknown_words_are_wrong_usage(here):
+    done = inside("reproduce", "tab9")
+    assert done.returncode == 2
+    assert "the paper has no 'tab9'" in done.stderr
+    told = json.loads(inside("reproduce", "--only", "nonsense", "--json").stdout)
+    assert told["error"]["exit_code"] == 2
+
+
+def test_an_edited_cell_is_refused(here):
+    inside("reproduce", "tab1", "--quick", "--only", "lsh")
+    path = next((here / "results/paper/quick").glob("*.json"))
+    path.write_text(path.read_text().replace('"dataset": "sample"', '"dataset": "mnist"'))
+    done = inside("reproduce", "tab1", "--quick", "--only", "lsh")
+    assert done.returncode == 1
+    assert "changed after it was measured" in done.stderr
+
+
+def test_as_a_process(here):
+    done = bitscale("reproduce", "mnist", "--quick", "--only", "sh", cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("\n") == 2

@@ -1,0 +1,145 @@
+"""Figures and report: made of the records alone, nothing from outside, marks where ours is above the paper's."""
+
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import bitscale as bs
+from bitscale.errors import FileError
+from bitscale.paper import Cell, in_table, rows
+from bitscale.paper.blocks import Entry, Grid, Heading, Pictures, Text, to_html, to_markdown
+from bitscale.paper.contents import contents
+from bitscale.paper.figures import draw, figures
+from bitscale.paper.record import read_all, with_run, write
+from bitscale.paper.report import markdown
+from bitscale.paper.retrieval import EDGE, GAP, RED, ZOOM, nearest, picture, queries_of
+
+CELLS = (
+    *(Cell("mnist", "drsch", bits, bits, "ours", iterations=2000, group="a") for bits in (8, 16, 64)),
+    *(Cell("mnist", "nested", bits, 64, "ours", iterations=2000, seeds=(0, 1)) for bits in (8, 64)),
+    Cell("mnist", "lsh", 16, 16),
+    Cell("cifar10", "drsch", 16, 16, "ours", iterations=8000),
+    Cell("cifar10", "dsch", 64, 64, "ours", iterations=2000, settings=(("beta_end", 2.0),), held_out=True),
+    Cell("sample", "lsh", 16, 16),
+)
+
+
+def run(cell, seed, value):
+    found = {
+        "seed": seed, "split_seed": 0, "model": "m", "settings": {"optimizer": "adam"}, "chance_map": 10.0,
+        "scores": {"map": value, "ham2": value - 1, "precision@500": value - 2, "precision@1": value},
+        "network": cell.network, "seconds": {"fit": 1.0}, "machine": {}, "versions": {},
+        "health": {"constant_bits": 0, "mean_correlation": 0.25, "distinct_codes": 1234, "largest_collision": 5},
+        "laplacian_share": 0.5,
+    }  # fmt: skip
+    return found | ({"bit_weights": [2.0, 1.0]} if cell.method == "nested" and cell.bits == 64 else {})
+
+
+@pytest.fixture
+def results(tmp_path):
+    values = {"mnist-drsch-16-ours-2000": 99.0, "mnist-lsh-16": 12.0, "cifar10-drsch-16-ours-8000": 62.0}
+    for cell in CELLS[:-1]:
+        record = None
+        for seed in cell.seeds:
+            record = with_run(cell, record, run(cell, seed, values.get(cell.name, 90.0 + seed)))
+        write(tmp_path / f"{cell.name}.json", record)
+    return tmp_path
+
+
+def test_the_page(results):
+    text = markdown(CELLS, results, "figures/")
+    assert "8 of 9 cells are measured" in text
+    assert "| DRSCH | **99.00 (96.92)** | 90.00 (98.09) | `ours`, paper-net+recipe, adam, 2,000 iterations |" in text
+    assert "90.50 ± 0.71" in text  # nested over two seeds
+    assert "62.00 (61.46)" in text  # above what one table prints, but not above the larger of the two
+    assert "**62.00" not in text
+    assert "| LSH | 12.00 (22.65) |  | pixels |" in text
+    assert re.search(r"\| mnist \| LSH \| 16 \| defaults \| -10\.6 \| random", text)
+    assert "`beta_end=2.0`" in text
+    assert "1,234" in text
+
+
+def test_the_second_track_has_a_table_of_its_own(tmp_path):
+    cell = Cell("cifar10", "nested", 64, 64, "ours", "efficientnet-lite4@224", 3000)
+    write(tmp_path / f"{cell.name}.json", with_run(cell, None, run(cell, 0, 90.0)))
+    text = markdown((cell,), tmp_path, "figures/")
+    made = "`ours`, paper-net, adam, 3,000 iterations, on efficientnet-lite4@224"
+    assert "## Second track" in text
+    assert f"| NESTED | 90.00 | {made} |" in text
+    assert "tab5" not in text.partition("## Where")[0]
+
+
+def test_the_html_page_needs_nothing_else(results):
+    for figure in figures(CELLS, read_all(results)):
+        draw(figure, results / "figures")
+    page = to_html(contents(CELLS, read_all(results), results), "Title <b>")
+    assert "<title>Title &lt;b&gt;</title>" in page
+    assert page.count("data:image/png;base64,") == len(list((results / "figures").glob("*.png"))) > 5
+    assert not re.findall(r'(?:src|href)="(?!data:)', page)
+    assert "<script" not in page
+    assert 'class="above"' in page
+    assert 'class="below"' in page
+
+
+def test_figures_are_of_the_records(results):
+    drawn = {figure.name: figure for figure in figures(CELLS, read_all(results))}
+    curve = {line.name: line for line in drawn["mnist-map"].lines}
+    assert curve["drsch"].points == [(8, 90.0), (16, 99.0), (64, 90.0)]
+    assert curve["drsch, paper"].points[:2] == [(8.0, 91.69), (16.0, 96.92)]
+    assert curve["drsch, paper"].dashed
+    assert "nested, paper" not in curve
+    assert {line.name: line.points for line in drawn["mnist-weights"].lines} == {"nested": [(1.0, 1.0), (2.0, 0.5)]}
+    assert {line.name for line in drawn["mnist-precision-k"].lines} == {"drsch", "nested"}
+    assert drawn["mnist-ham2"].lines[0].points[0] == (8, 89.0)
+
+
+def test_a_figure_that_cannot_be_written_is_named(results, tmp_path):
+    (tmp_path / "figures").write_text("a file in the way")
+    with pytest.raises(FileError, match=r"mnist-.*\.png cannot be written.*all cells so far are kept"):
+        draw(figures(CELLS, read_all(results))[0], tmp_path / "figures")
+
+
+def test_rows_for_machines(results):
+    found = [row.as_json() for row in rows(CELLS, results, ["tab222", "tabtime"])]
+    keys = {"table", "dataset", "method", "bits", "metric", "paper", "ours", "protocol", "recipe", "network"}
+    assert keys <= found[0].keys()
+    by_place = {(row["table"], row["dataset"], row["method"], row["bits"], row["metric"]): row for row in found}
+    row = by_place["tab4", "mnist", "drsch", 16, "map"]
+    assert (row["paper"], row["ours"], row["recipe"], row["network"]) == (96.92, 99.0, "ours", "paper-net+recipe")
+    assert by_place["fig:comp", "mnist", "nested", 8, "precision@500"]["ours"] == 88.5
+    assert by_place["tab4", "mnist", "nested", 8, "map"]["paper"] is None
+    assert by_place["tab222", "cuhk03", "drsch", 64, "cmc@1"]["paper"] == 21.96
+    assert by_place["tabtime", "mnist", "ksh", 64, "h+s"]["paper"] == in_table("tabtime", "mnist", "ksh", 64, "h+s")
+    assert by_place["sample", "sample", "lsh", 16, "map"]["ours"] is None
+
+
+def test_blocks_in_both_forms(tmp_path):
+    Image.new("RGB", (2, 2)).save(tmp_path / "a.png")
+    grid = Grid(("a", "b"), ((Entry("x<y"), Entry("1.0", "above")),))
+    blocks = [Heading("T", 1), Text("one `two`"), Text("p", point=True), Text("q", point=True), grid]
+    blocks.append(Pictures(((tmp_path / "a.png", "said"),)))
+    text = to_markdown(blocks, "there/")
+    assert "# T\n\none `two`\n\n- p\n- q\n\n| a | b |\n|---|---|\n| x<y | **1.0** |\n\n![said](there/a.png)" in text
+    page = to_html(blocks, "T")
+    assert "one <code>two</code>" in page
+    assert '<td>x&lt;y</td><td class="above">1.0</td>' in page
+
+
+def test_the_retrieval_picture_frames_mistakes(tmp_path):
+    split = bs.load_dataset("sample")
+    fixed = bs.make_hasher("lsh", n_bits=32).fit(split.train)
+    longer = bs.make_hasher("itq", n_bits=64).fit(split.train)
+    mistakes = picture(fixed, longer, split, tmp_path / "p.png")
+    pixels = np.asarray(Image.open(tmp_path / "p.png"))[::ZOOM, ::ZOOM]
+    side = 28 + 2 * EDGE
+    assert pixels.shape == (10 * side, 21 * side + 2 * GAP, 3)
+    corners = pixels[::side, :, :]
+    columns = [side + GAP + i * side for i in range(10)] + [11 * side + 2 * GAP + i * side for i in range(10)]
+    red = (corners[:, columns] == RED).all(axis=2)
+    assert (int(red[:, :10].sum()), int(red[:, 10:].sum())) == mistakes
+    assert mistakes[0] > 0
+    queries = queries_of(split)
+    assert split.query.labels[queries].tolist() == list(range(10))
+    assert not (nearest(fixed, split, queries, 32) == queries[:, None]).any()  # nobody finds itself
