@@ -1,0 +1,66 @@
+"""bitscale reproduce cuhk03: the paper's table of persons (tab222), measured on what is there of CUHK03."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import typer
+
+from bitscale.cli.output import COULD_NOT, emit, print_table, say
+from bitscale.data.root import data_root
+from bitscale.paper.numbers import printed
+from bitscale.reid.evaluate import RANKS
+from bitscale.reid.table import Line, fill, lines
+from bitscale.views.tables import Table
+
+NAMES = ("cuhk03", "tab222")
+RESULTS = Path("results") / "reid"
+
+
+def reproduce_persons(
+    root: Path | None, only: list[str], status: bool, as_json: bool, show: Callable[[str], None]
+) -> None:
+    """Measure what is missing, unless only the status is asked for, and print the table."""
+    home = root if root is not None else data_root(None) / "cuhk03"
+    failed = {} if status else fill(home, RESULTS, only=only, show=show)
+    rows = list(lines(RESULTS, paper_rates()))
+    if as_json:
+        emit({"rows": [asdict(row) for row in rows], "failed": failed, "results": str(RESULTS)})
+    else:
+        print_table(table_of(rows).rich())
+        for what, why in failed.items():
+            say(f"failed: {what}: {why}")
+    if failed:
+        raise typer.Exit(COULD_NOT)
+
+
+def paper_rates() -> dict[tuple[str, int | None], dict[int, float]]:
+    """What tab222 prints, by method and bits."""
+    found: dict[tuple[str, int | None], dict[int, float]] = {}
+    for number in printed():
+        if number.table == "tab222":
+            rank = int(number.metric.removeprefix("cmc@"))
+            found.setdefault((number.method, number.bits), {})[rank] = number.value
+    return found
+
+
+def table_of(rows: list[Line]) -> Table:
+    """For people: percent, mean of the splits and spread, the paper's rank-1 beside."""
+    heads = ["method", "bits", *(f"rank-{k}" for k in RANKS), "paper", "back", "splits"]
+    cells = [
+        [
+            row.method,
+            row.bits,
+            *(f"{row.ours[k][0]:.1f} ± {row.ours[k][1]:.1f}" for k in RANKS),
+            f"{row.paper[1]:.2f}" if 1 in row.paper else "",
+            f"{row.back[1][0]:.1f}",
+            str(row.splits),
+        ]
+        for row in rows
+    ]
+    notes = [
+        "Queries of the first camera, one gallery picture a person of the other; back: the other way round, rank-1."
+    ]
+    return Table("CUHK03 (tab222)", heads, cells, notes)

@@ -1,0 +1,1 @@
+"""Person re-identification: who is on a picture, seen by which cameras, and when."""

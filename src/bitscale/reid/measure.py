@@ -1,0 +1,177 @@
+"""One method on one split of persons, measured: codes of a network, codes or vectors of features, or a comparator.
+
+    nested, drsch, dsrh, ...    trained on the crops themselves; with features, on vectors
+    itq, ksh, mlh, bre          on features
+    euclidean                   with features: their own distances; without: the deep method of that name
+    kissme, esdc, fpnn          comparators of the paper, each with its own features
+
+A result is a JSON file a split; what is there is not measured again. Trainings are kept below BITSCALE_RUNS and go on.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bitscale.atomic import write_whole
+from bitscale.data.labelled import Labelled
+from bitscale.data.people import People
+from bitscale.data.root import runs_root
+from bitscale.errors import InputError
+from bitscale.evaluation.fitting import fit_in_folder
+from bitscale.features import make_features
+from bitscale.hashers import make_hasher
+from bitscale.networks.backbones import PRETRAINED
+from bitscale.reid import appearance
+from bitscale.reid.esdc import Esdc
+from bitscale.reid.evaluate import Far, How, between_cameras, of_codes, of_vectors
+from bitscale.reid.kissme import Kissme
+from bitscale.reid.persons import PersonSplit, trainable
+from bitscale.reid.training import RECIPE, SIZE
+
+COMPARATORS = ("kissme", "esdc")
+DEEP = ("nested", "drsch", "dsch", "bs-drsch", "bs-dsch", "dsrh", "euclidean")
+ALL_BITS = "all"
+OWN_SIZE = (256, 128)  # of crops that a network of one's own is shown, which brings them to its size
+
+Steps = Callable[[Any], None]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What to measure: a method, its code lengths (the first is trained, the others are its first bits), how."""
+
+    method: str
+    bits: tuple[int, ...] = (64,)
+    features: str = "pixels"
+    recipe: str = RECIPE
+    settings: dict[str, Any] = field(default_factory=dict)
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """As files call it: nested-64, ksh-64-mobilenetv2-112, kissme."""
+        parts = [self.method]
+        if self.method not in COMPARATORS and not self.real:
+            parts.append(str(self.bits[0]))
+        if self.features != "pixels":
+            kind, _, rest = self.features.partition(":")
+            parts.append((Path(rest).stem if rest else kind).replace("@", "-"))
+        if self.recipe != RECIPE and self.method in DEEP:
+            parts.append(self.recipe)
+        return "-".join(parts)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width of the crops it is shown: those of the network, or what features take, all of a crop."""
+        if self.features == "pixels":
+            height = int(self.settings.get("input_size", SIZE[0]))
+            return height, int(self.settings.get("input_width", SIZE[1] if height == SIZE[0] else height))
+        kind, _, side = self.features.partition("@")
+        return (int(side), int(side)) if side.isdecimal() else (224, 224) if kind in PRETRAINED else OWN_SIZE
+
+    @property
+    def real(self) -> bool:
+        """Whether there are no bits: distances of features or of values."""
+        return self.method == "euclidean"
+
+
+def measure(
+    asked: Asked, split: PersonSplit, results: Path, *, how: How | None = None, progress: Steps | None = None
+) -> dict[str, Any]:
+    """The result of one split, of crops at the size asked for: read where it is there, else measured and written."""
+    how = how or How()
+    shots = "" if how.shots == "single" else f"-{how.shots}"
+    path = results / f"{asked.name}{shots}-{split.name}.json"
+    if path.is_file():
+        known: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        return known
+    started = time.process_time()
+    far, about = distances_of(asked, split, progress)
+    matches = {
+        str(bits): [one.to_dict() for one in between_cameras(split.test, each, how)] for bits, each in far.items()
+    }
+    people = {"train": split.train.n_persons, "test": split.test.n_persons, "pictures": len(split.test)}
+    found = {
+        "method": asked.method, "features": asked.features, "bits": list(asked.bits), "split": split.name,
+        "split_seed": split.seed, "shots": how.shots, "draws": how.draws, "persons": people,
+        "note": " ".join(part for part in (split.train.note, split.note) if part), **about,
+        "cpu_seconds": round(time.process_time() - started, 1), "matches": matches,
+    }  # fmt: skip
+    results.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(found, indent=1) + "\n"
+    write_whole(path, lambda file: file.write(text.encode()))
+    return found
+
+
+def distances_of(
+    asked: Asked, split: PersonSplit, progress: Steps | None = None
+) -> tuple[dict[int | str, Far], dict[str, Any]]:
+    """How far pictures of the test set are from one another, by code length; and how the method was trained."""
+    if asked.method in COMPARATORS:
+        return {ALL_BITS: _COMPARED[asked.method](asked, split)}, {}
+    train, dropped = trainable(split.train)
+    about: dict[str, Any] = {"dropped_single": dropped.single}
+    if asked.features == "pixels" and asked.method not in DEEP:
+        raise InputError(f"{asked.method} learns from features here: give features=, as mobilenetv2@112.")
+    vectors = asked.features != "pixels"
+    train_images, test_images = (_images(asked, part) for part in (train, split.test))
+    if vectors and asked.real:
+        return {ALL_BITS: of_vectors(np.asarray(test_images))}, about
+    how: dict[str, Any] = {"recipe": asked.recipe} if asked.method in DEEP else {}
+    given = "none" if vectors else "pixels"
+    hasher = make_hasher(asked.method, n_bits=asked.bits[0], features=given, seed=asked.seed, **how, **asked.settings)
+    part = Labelled(train_images, train.persons, train.names, train.origin, cameras=train.cameras)
+    fit_in_folder(hasher, part, runs_root() / "cuhk03" / f"{asked.name}-{split.name}", progress=progress)
+    about |= {"training": str(hasher.training), "iterations": getattr(hasher.settings, "iterations", None)}
+    codes: Any = hasher.encode(test_images)
+    if not hasher.binary:
+        return {ALL_BITS: of_vectors(codes.values)}, about
+    return {bits: of_codes(codes, bits) for bits in asked.bits}, about
+
+
+def _images(asked: Asked, people: People) -> Any:
+    """Crops as a network takes them, or their features, kept below BITSCALE_RUNS."""
+    if asked.features == "pixels":
+        return people.images
+    extractor = make_features(asked.features, runs_root() / "cuhk03" / "features")
+    return extractor.extract(people.images)
+
+
+def _kissme(asked: Asked, split: PersonSplit) -> Far:
+    train, test = (appearance.block_features(appearance.crops(part)) for part in (split.train, split.test))
+    metric = Kissme(**asked.settings, seed=asked.seed).fit(train, split.train.persons, split.train.cameras)
+    return of_vectors(metric.embed(test))
+
+
+def _esdc(asked: Asked, split: PersonSplit) -> Far:
+    rows = np.random.default_rng(asked.seed).permutation(len(split.train))[: 4 * Esdc.references]
+    matcher = Esdc(**asked.settings, seed=asked.seed).fit(appearance.crops(split.train.take(rows)))
+    crops = appearance.crops(split.test)
+    return lambda queries, gallery: matcher.distances(crops[queries], crops[gallery])
+
+
+_COMPARED: dict[str, Callable[[Asked, PersonSplit], Far]] = {"kissme": _kissme, "esdc": _esdc}
+
+
+def summary(found: Sequence[dict[str, Any]], direction: int = 0) -> dict[str, dict[int, tuple[float, float]]]:
+    """By code length, for each rank the mean over splits in percent, and the spread over splits and draws.
+
+    `direction` 0 asks from the first camera to the second, 1 back.
+    """
+    table: dict[str, dict[int, tuple[float, float]]] = {}
+    for bits in found[0]["matches"]:
+        lots = [one["matches"][bits][direction] for one in found]
+        table[bits] = {int(k): _mean_and_spread(lots, k) for k in lots[0]["rates"]}
+    return table
+
+
+def _mean_and_spread(lots: Sequence[dict[str, Any]], k: str) -> tuple[float, float]:
+    rates, draws = np.array([lot["rates"][k] for lot in lots]), np.array([lot["spread"][k] for lot in lots])
+    return 100 * float(rates.mean()), 100 * float(np.sqrt(rates.var() + np.mean(draws**2)))

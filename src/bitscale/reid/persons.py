@@ -1,0 +1,105 @@
+"""Which persons are learned from and which are searched for: splits by person, and those that cannot be used.
+
+No person is in both parts of a split. The test sets of several splits of one seed share no person either, and
+`choosing` gives a split of persons that are in none of them: settings are chosen there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bitscale.arrays import Int
+from bitscale.data.people import People
+from bitscale.data.split import check_seed
+from bitscale.errors import DataError, InputError
+
+SPLITS, TESTED = 3, 100
+
+
+@dataclass(frozen=True)
+class PersonSplit:
+    """Pictures of persons to learn from, and of others to be told apart."""
+
+    number: int  # of the split; -1: the one that settings are chosen on
+    train: People
+    test: People
+    seed: int
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        """As files and tables call it."""
+        return "choosing" if self.number < 0 else f"split-{self.number}"
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """Persons that cannot be learned from."""
+
+    single: int  # with one picture
+
+    def __str__(self) -> str:
+        return f"{self.single:,} persons with a single picture were dropped." if self.single else ""
+
+
+def split(people: People, number: int, *, splits: int = SPLITS, tested: int = TESTED, seed: int = 0) -> PersonSplit:
+    """Split `number` of some whose test sets are disjoint; the persons are drawn from the seed."""
+    order = _drawn(people, splits, tested, seed)
+    if not 0 <= number < splits:
+        raise InputError(f"split must be between 0 and {splits - 1}. Got {number}.")
+    test = order[number * tested : (number + 1) * tested]
+    return _parts(people, number, np.setdiff1d(order, test), test, seed)
+
+
+def choosing(people: People, *, splits: int = SPLITS, tested: int = TESTED, seed: int = 0) -> PersonSplit:
+    """Persons that no split tests on, parted in the same way: to choose settings by."""
+    free = _drawn(people, splits, tested, seed)[splits * tested :]
+    if len(free) < tested + 2:
+        raise DataError(
+            f"choosing settings takes {tested} persons besides those of {splits} test sets of {tested}, and some to "
+            f"learn from. Got {people.n_persons} persons."
+        )
+    return _parts(people, -1, free[tested:], free[:tested], seed)
+
+
+def _drawn(people: People, splits: int, tested: int, seed: int) -> Int:
+    """Persons seen by two cameras in a drawn order; those of one camera follow, since they can only be learned from."""
+    if splits < 1 or tested < 2:
+        raise InputError(f"a split tests on two persons at least. Got {splits} splits of {tested}.")
+    crossed, alone = across(people)
+    if len(crossed) < splits * tested + 2:
+        raise DataError(
+            f"{splits} test sets of {tested} persons, each seen by two cameras, and some to learn from: these are more "
+            f"than the {len(crossed)} that are there. Use fewer splits or smaller ones."
+        )
+    rng = np.random.default_rng(check_seed(seed, "the seed of a split"))
+    return np.concatenate([rng.permutation(crossed), alone])
+
+
+def across(people: People) -> tuple[Int, Int]:
+    """The persons that two cameras or more have seen, and those that one has."""
+    pairs = np.unique(np.stack([people.persons, people.cameras]), axis=1)
+    persons, seen_by = np.unique(pairs[0], return_counts=True)
+    return persons[seen_by > 1], persons[seen_by == 1]
+
+
+def _parts(people: People, number: int, train: Int, test: Int, seed: int) -> PersonSplit:
+    alone = len(np.intersect1d(across(people)[1], train))
+    said = f"{alone:,} persons without a second camera are learned from only." if alone else ""
+    return PersonSplit(number, people.of(train), people.of(test), seed, said)
+
+
+def trainable(people: People) -> tuple[People, Dropped]:
+    """Persons with two pictures or more, numbered anew; how many had one only."""
+    names, number, counts = np.unique(people.persons, return_inverse=True, return_counts=True)
+    single = int((counts < 2).sum())
+    if len(names) - single < 2:
+        raise DataError(
+            f"learning takes two persons with two pictures each. Got {len(names)} persons, {single} of them with one."
+        )
+    kept = people.take(np.flatnonzero(counts[number] > 1))
+    left, persons = np.unique(kept.persons, return_inverse=True)
+    named = tuple(people.names[int(i)] for i in left)
+    return replace(kept, persons=persons.astype(np.int64), names=named), Dropped(single)

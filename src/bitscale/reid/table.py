@@ -1,0 +1,110 @@
+"""The paper's table of CUHK03 (tab222) as cells to measure, and what came out beside what is printed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bitscale.data.people import People
+from bitscale.data.sets.cuhk03 import load_cuhk03
+from bitscale.errors import BitscaleError
+from bitscale.reid.evaluate import RANKS
+from bitscale.reid.measure import Asked, measure, summary
+from bitscale.reid.persons import SPLITS, TESTED, split
+
+CNN = "mobilenetv2@112"  # in the place of AlexNet's fc7, whose weights cannot be had
+OURS = (Asked("nested", (64, 32, 16)),)
+DEEP = tuple(Asked(method, (bits,)) for method in ("drsch", "dsrh") for bits in (64, 128))
+ON_FEATURES = tuple(Asked(method, (bits,), CNN) for method in ("ksh", "mlh", "bre") for bits in (64, 128))
+OTHERS = (Asked("kissme"), Asked("esdc"), Asked("euclidean", features=CNN))
+PLAN = (*OURS, *DEEP, *OTHERS, *ON_FEATURES)
+PRINTED = {"ksh": "ksh-cnn", "mlh": "mlh-cnn", "bre": "bre-cnn", "euclidean": "euclidean"}  # as printed.csv calls them
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of the table: a method at a length, mean over splits and spread, by rank, and the paper's."""
+
+    method: str
+    bits: str
+    ours: dict[int, tuple[float, float]]
+    paper: dict[int, float]
+    splits: int
+    back: dict[int, tuple[float, float]]  # the other direction
+
+
+def fill(
+    root: str | Path,
+    results: Path,
+    *,
+    only: Sequence[str] = (),
+    splits: Sequence[int] = range(SPLITS),
+    plan: Sequence[Asked] = PLAN,
+    show: Callable[[str], None] = lambda text: None,
+) -> dict[str, str]:
+    """Measure what is missing; what failed, and why. Stopped, the same call goes on."""
+    people = load_cuhk03(root)
+    at: dict[tuple[int, int], People] = {}
+    failed: dict[str, str] = {}
+    for asked in plan:
+        if only and asked.method not in only and asked.name not in only:
+            continue
+        for number in splits:
+            if (results / f"{asked.name}-split-{number}.json").is_file():
+                continue
+            if asked.size not in at:
+                at = {asked.size: people.at(asked.size)}  # one size at a time is kept
+            show(f"{asked.name}, split {number}")
+            try:
+                one = split(at[asked.size], number, tested=persons_in_each(people))
+                measure(asked, one, results, progress=_steps(show, asked, number))
+            except BitscaleError as error:
+                failed[f"{asked.name}, split {number}"] = str(error)
+    return failed
+
+
+def persons_in_each(people: People) -> int:
+    """Persons in a test set: 100, or a tenth of fewer."""
+    return TESTED if people.n_persons > (SPLITS + 1) * TESTED else max(2, people.n_persons // 10)
+
+
+Printed = Mapping[tuple[str, int | None], Mapping[int, float]]
+
+
+def lines(results: Path, printed: Printed, plan: Sequence[Asked] = PLAN) -> Iterator[Line]:
+    """What is there, in the order of the plan; `printed` gives the paper's rates by method and bits."""
+    for asked in plan:
+        found = [_read(path) for path in sorted(results.glob(f"{asked.name}-split-*.json"))]
+        if not found:
+            continue
+        there, back = summary(found), summary(found, 1)
+        for bits, rates in there.items():
+            length = int(bits) if bits.isdecimal() else None
+            paper = printed.get((PRINTED.get(asked.method, asked.method), length), {})
+            yield Line(asked.method, bits if length else "", rates, dict(paper), len(found), back[bits])
+
+
+def markdown(rows: Sequence[Line]) -> str:
+    """The table as a page shows it."""
+    heads = ["method", "bits", *(f"rank-{k}" for k in RANKS), "paper's rank-1", "back, rank-1", "splits"]
+    text = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    for row in rows:
+        rates = [f"{row.ours[k][0]:.1f} ± {row.ours[k][1]:.1f}" for k in RANKS]
+        paper = f"{row.paper[1]:.2f}" if 1 in row.paper else ""
+        text.append(
+            "| " + " | ".join([row.method, row.bits, *rates, paper, f"{row.back[1][0]:.1f}", str(row.splits)]) + " |"
+        )
+    return "\n".join(text)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    return found
+
+
+def _steps(show: Callable[[str], None], asked: Asked, number: int) -> Callable[[Any], None]:
+    what = f"{asked.name}, split {number}"
+    return lambda p: show(f"{what}: step {p.step:,} of {p.steps:,}, loss {p.loss:.3g}, {p.seconds_left / 60:.0f} min")

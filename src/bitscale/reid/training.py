@@ -1,0 +1,89 @@
+"""Training on identities: persons as classes, with a card that says what the model is for, and names nobody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from bitscale.atomic import write_whole
+from bitscale.data.people import People
+from bitscale.data.unfinished import finished
+from bitscale.errors import FileError
+from bitscale.evaluation.fitting import Steps, fit_in_folder, training_folder
+from bitscale.hashers import Hasher, make_hasher
+from bitscale.reid.persons import Dropped, trainable
+from bitscale.version import __version__
+
+SIZE = (128, 48)  # height and width that pictures of persons are brought to, unless said
+RECIPE = "persons"
+
+
+def person_hasher(
+    method: str = "nested", n_bits: int = 64, *, seed: int = 0, recipe: str = RECIPE, **settings: Any
+) -> Hasher:
+    """A method set up for persons: see the recipe `persons`."""
+    return make_hasher(method, n_bits=n_bits, seed=seed, recipe=recipe, **settings)
+
+
+def train_persons(hasher: Hasher, people: People, *, run: Path | None = None, progress: Steps | None = None) -> Dropped:
+    """Fit on all persons with two pictures or more; how many had to be dropped.
+
+    A stopped training goes on when it is asked for again: its state is kept in `run`, or below BITSCALE_RUNS.
+    """
+    size = getattr(hasher.settings, "size", None) if hasher.features == "pixels" else None
+    kept, dropped = trainable(people)
+    train = (kept if size is None else kept.at(size)).labelled()
+    folder = training_folder(hasher, train, "persons") if run is None else run
+    fit_in_folder(hasher, train, folder, progress=progress)
+    if run is None:
+        finished(folder)
+    return dropped
+
+
+def write_card(hasher: Hasher, people: People, dropped: Dropped, path: Path) -> None:
+    """The model card: what it is for and what not, beside the numbers of its training."""
+    text = card(hasher, people, dropped).encode()
+    try:
+        write_whole(path, lambda file: file.write(text))
+    except OSError as error:
+        raise FileError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+def card(hasher: Hasher, people: People, dropped: Dropped) -> str:
+    """Markdown; counts only, no names of persons and no paths."""
+    facts = {
+        "method": f"{hasher.name} on {hasher.features}, {hasher.n_bits} bits; any shorter code is its first bits",
+        "training": str(hasher.training),
+        "persons": f"{people.n_persons - dropped.single:,} of {people.n_persons:,} learned from",
+        "pictures": f"{len(people):,}, of {len(people.camera_names)} cameras",
+        "about the data": " ".join(part for part in (people.note, str(dropped)) if part) or "complete",
+        "model": f"`{hasher.fingerprint}`",
+        "written by": f"bitscale {__version__}",
+    }
+    return "\n".join(
+        [
+            f"# {hasher.name}, {hasher.n_bits} bits, persons",
+            "",
+            "| | |",
+            "|---|---|",
+            *(f"| {name} | {value} |" for name, value in facts.items() if value),
+            "",
+            *PURPOSE,
+            "",
+        ]
+    )
+
+
+PURPOSE = (
+    "**For**: finding pictures of a person again among cameras whose operator may lawfully do so and has told the "
+    "people filmed; research on re-identification. A candidate is a picture to look at, not a finding: the first one "
+    "is often wrong for persons the model has never seen.",
+    "",
+    "**Not for**: naming strangers, decisions about people without a person looking, following people from place to "
+    "place beyond one site and its purpose, sorting people by any trait. Clothes carry most of the likeness: it does "
+    "not know faces, and forgets a person who changes coat. It was not tested for equal error among groups of people: "
+    "take it to be unequal.",
+    "",
+    "**Keeping less**: a collection made with `--codes-only` holds no paths, hashes or pictures; `bitscale erase "
+    "COLLECTION --where person=17` removes a person completely and names the backups that still hold something.",
+)

@@ -1,0 +1,71 @@
+"""Methods on splits of persons: results a split, read again where they are there; the paper's table from them."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bitscale.errors import InputError
+from bitscale.reid.measure import Asked, measure, summary
+from bitscale.reid.persons import split
+from bitscale.reid.sources import load_people
+from bitscale.reid.table import PLAN, fill, lines, markdown, persons_in_each
+from tests.cli.run import inside
+from tests.reid.crops import cuhk03_folder
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory):
+    return cuhk03_folder(tmp_path_factory.mktemp("cuhk03"), persons=40)
+
+
+def test_names_tell_results_apart():
+    names = [asked.name for asked in PLAN]
+    assert len(set(names)) == len(names)
+    assert Asked("ksh", (64,), "mobilenetv2@112").name == "ksh-64-mobilenetv2-112"
+    assert Asked("nested", (128, 64), "openvino:/some/where/net-0277.xml").name == "nested-128-net-0277"
+    assert Asked("nested", settings={"input_size": 250, "input_width": 100}).size == (250, 100)
+    assert Asked("nested", features="openvino:net.xml").size == (256, 128)
+    assert Asked("ksh", features="mobilenetv2@112").size == (112, 112)
+
+
+@pytest.mark.slow
+def test_a_result_is_written_once_and_read_again(root, tmp_path, monkeypatch):
+    monkeypatch.setenv("BITSCALE_RUNS", str(tmp_path / "runs"))
+    people = load_people(root).at((16, 8))
+    quick = {"input_size": 16, "input_width": 8, "iterations": 20, "classes_per_batch": 8, "images_per_class": 4}
+    asked = Asked("nested", (16, 8), settings=quick)
+    assert asked.size == (16, 8)
+    one = split(people, 0, tested=6)
+    found = measure(asked, one, tmp_path / "out")
+    assert set(found["matches"]) == {"16", "8"}
+    assert found["persons"] == {"train": 34, "test": 6, "pictures": 24}
+    assert "40 of 1,467 persons" in found["note"]
+    assert not [name for name in people.names if name in json.dumps(found)]
+    assert measure(asked, one, tmp_path / "out") == found
+    table = summary([found, found])
+    assert table["16"][1][0] == pytest.approx(100 * found["matches"]["16"][0]["rates"]["1"])
+    with pytest.raises(InputError, match="learns from features here"):
+        measure(Asked("ksh"), one, tmp_path / "out")
+
+
+@pytest.mark.slow
+def test_the_paper_s_table(root, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plan = (Asked("kissme", settings={"dimensions": 8}), Asked("euclidean", features="gist@32"))
+    assert persons_in_each(load_people(root)) == 4
+    assert fill(root, tmp_path / "results/reid", splits=[0, 2], plan=plan) == {}
+    rows = list(lines(tmp_path / "results/reid", {("kissme", None): {1: 14.17}}, plan))
+    assert [(row.method, row.splits) for row in rows] == [("kissme", 2), ("euclidean", 2)]
+    assert rows[0].paper == {1: 14.17}
+    assert rows[0].ours[30][0] == 100  # of four persons
+    assert "| kissme |" in markdown(rows)
+    failing = (Asked("ksh", (8,)),)
+    assert "learns from features" in fill(root, tmp_path / "results/reid", splits=[0], plan=failing)["ksh-8, split 0"]
+    told = json.loads(inside("reproduce", "cuhk03", "--status", "--json").stdout)
+    assert [row["method"] for row in told["rows"]] == ["kissme"]
+    assert inside("reproduce", "cuhk03", "tab1").returncode == 2
+    shown = inside("reid", "measure", root, "kissme", "--splits", "2", "--persons", "4", "--set", "dimensions=8")
+    assert "kissme at all bits: rank-1" in shown.stdout
+    assert "of 1,467 persons" in shown.stdout
+    assert np.isfinite(rows[1].ours[1][1])

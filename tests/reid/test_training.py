@@ -1,0 +1,78 @@
+"""Training on persons: the recipe, the input's shape, what is kept of it, and a card that names nobody."""
+
+import numpy as np
+import pytest
+
+import bitscale as bs
+from bitscale.errors import InputError
+from bitscale.reid.evaluate import between_cameras, of_codes
+from bitscale.reid.persons import split
+from bitscale.reid.sources import load_people
+from bitscale.reid.training import card, person_hasher, train_persons, write_card
+from tests.reid.crops import crop, cuhk03_folder, save
+
+QUICK = {"iterations": 30, "input_size": 32, "input_width": 12, "classes_per_batch": 8, "images_per_class": 4}
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    root = cuhk03_folder(tmp_path_factory.mktemp("crops"), persons=24)
+    save(root / "labeled/train/0099_00.png", crop(99, 0, 0))
+    return load_people(root)
+
+
+@pytest.mark.slow
+def test_unseen_persons_are_found(people, tmp_path):
+    one = split(people, 0, splits=1, tested=8)
+    hasher = person_hasher("nested", 16, **QUICK)
+    dropped = train_persons(hasher, one.train, run=tmp_path / "run")
+    assert dropped.single == 1
+    assert hasher.input_shape == (3, 32, 12)
+    codes = hasher.encode([one.test.images[i] for i in range(len(one.test))])
+    there, back = between_cameras(one.test, of_codes(codes))
+    assert min(there.rates[1], back.rates[1]) > 0.3  # chance is 1 in 8
+    hasher.save(tmp_path / "m.safetensors")
+    again = bs.load_hasher(tmp_path / "m.safetensors")
+    np.testing.assert_array_equal(again.encode([one.test.images[0]]).packed, codes.packed[:1])
+    write_card(hasher, one.train, dropped, tmp_path / "m.md")
+    text = (tmp_path / "m.md").read_text("utf-8")
+    assert "Not for" in text
+    assert "1 persons with a single picture were dropped" in text
+    assert not [name for name in people.names if name in text]
+
+
+def test_the_recipe_for_persons():
+    nested, drsch = person_hasher("nested", 64), person_hasher("drsch", 128)
+    assert nested.settings.size == drsch.settings.size == (128, 48)
+    assert (nested.settings.classes_per_batch, nested.settings.images_per_class) == (40, 5)
+    assert nested.settings.validation_by == "classes"
+    assert nested.settings.proxy_classes == 1_000
+    assert person_hasher("nested", 64, input_size=250, input_width=100).settings.size == (250, 100)
+
+
+@pytest.mark.slow
+def test_held_out_persons_choose_the_weights(people):
+    hasher = person_hasher("nested", 8, **QUICK | {"iterations": 10}, validation_share=0.2)
+    train_persons(hasher, people)
+    assert any("validation_map" in line for line in hasher.history)
+    assert "fine-tuned" not in card(hasher, people, train_persons(hasher, people))
+
+
+@pytest.mark.slow
+def test_backbones_take_rectangles():
+    from bitscale.networks.layers import flat
+    from bitscale.networks.paper import network_layers
+
+    layers = list(flat(network_layers("mobilenetv2", (3, 128, 64), 16)))
+    assert next(one.shape for one in reversed(layers) if len(one.shape) == 3) == (1280, 4, 2)
+    with pytest.raises(InputError, match=r"multiples of 32\. Got 128x48"):
+        network_layers("mobilenetv2", (3, 128, 48), 16)
+
+
+def test_widths_that_make_no_sense():
+    with pytest.raises(InputError, match="input_width is the width beside"):
+        bs.make_hasher("nested", n_bits=8, input_width=48)
+    with pytest.raises(InputError, match="input_width of 1 to 2048"):
+        bs.make_hasher("nested", n_bits=8, input_size=48, input_width=4_096)
+    with pytest.raises(InputError, match="erasing is a share"):
+        bs.make_hasher("nested", n_bits=8, erasing=2.0)
