@@ -1,0 +1,1 @@
+"""A collection brought to an engine elsewhere, and back."""

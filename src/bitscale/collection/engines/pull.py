@@ -1,0 +1,56 @@
+"""Bring a collection back from an engine, into a folder: items and codes under the ids they have there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from bitscale.arrays import Progress
+from bitscale.collection.engines.texts import item_of_text
+from bitscale.collection.upkeep.create import create
+from bitscale.collection.writing import Writable
+from bitscale.errors import EngineError, FileError
+from bitscale.hashers import Hasher
+from bitscale.index.engines import connect
+
+BATCH = 10_000
+FROM = "pulled_from"
+
+
+def pull(
+    address: str,
+    folder: str | os.PathLike[str],
+    hasher: Hasher,
+    *,
+    batch: int = BATCH,
+    progress: Progress | None = None,
+) -> int:
+    """Make a collection of what is at an address; how many items it holds. Stopped, the same call goes on.
+
+    The model is not in the engine: `hasher` must be the one its codes were made by.
+    """
+    home = Path(os.path.abspath(folder))
+    with connect.open_index(address) as index:
+        if hasher.fingerprint != index.model:
+            raise EngineError(
+                f"{index.address} holds codes of model {index.model}. Got {hasher.fingerprint}: give that model."
+            )
+        if not home.exists():
+            create(home, hasher)
+            with Writable.open(home) as made:
+                made.note(FROM, str(index.address))
+        with Writable.open(home) as collection:
+            if collection.notes().get(FROM) != str(index.address):
+                raise FileError(
+                    f"{home} is a collection already, and not one pulled from {index.address}. Name another."
+                )
+            ids = index.ids()
+            left = ids[ids >= collection.next_id]
+            for start in range(0, len(left), batch):
+                some = left[start : start + batch]
+                texts = index.texts(some)
+                items = [item_of_text(id, texts.get(id)) for id in some.tolist()]
+                collection.restore(index.get(some), items, some)
+                if progress:
+                    progress(len(ids) - len(left) + start + len(some), len(ids))
+            return len(collection)

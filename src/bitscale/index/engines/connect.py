@@ -1,0 +1,29 @@
+"""An index by its address: postgresql:// or milvus://."""
+
+from __future__ import annotations
+
+from bitscale.errors import NotInEngine
+from bitscale.index.engines.address import parse_address
+from bitscale.index.engines.milvus import MilvusIndex
+from bitscale.index.engines.postgres import PostgresIndex
+from bitscale.index.engines.remote import Facts, RemoteIndex
+
+ENGINES: dict[str, type[PostgresIndex | MilvusIndex]] = {"postgresql": PostgresIndex, "milvus": MilvusIndex}
+
+
+def create(address: str, facts: Facts) -> RemoteIndex:
+    """Make an empty index at an address."""
+    return ENGINES[parse_address(address).scheme].create(address, facts)
+
+
+def open_index(address: str) -> RemoteIndex:
+    """The index at an address."""
+    return ENGINES[parse_address(address).scheme].open(address)
+
+
+def existing(address: str) -> list[RemoteIndex]:
+    """The index at an address, or nothing where there is none."""
+    try:
+        return [open_index(address)]
+    except NotInEngine:
+        return []

@@ -1,0 +1,321 @@
+"""Milvus: codes stored once as vectors of signs; weights and truncation stand in the query vector alone.
+
+With costs c of differing bits, query signs s and item signs t: the sum over differing bits = (sum(c) - <c s, t>) / 2.
+Whole numbers below 2^23 are exact in float32, so FLAT with inner product ranks exactly. What Milvus does not do is
+done here: ids are kept unique, ties are ordered by id as far as it lists them (16,384 rows), a longer lookup is
+asked for in ranges of ids.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bitscale.errors import EngineError, NotInEngine
+from bitscale.index.base import I64
+from bitscale.index.engines.address import Address, parse_address
+from bitscale.index.engines.milvus_server import (
+    COLLECTIONS,
+    SECONDS,
+    STRONG,
+    again,
+    connect,
+    make_collections,
+    make_items,
+    read_facts,
+    telling,
+)
+from bitscale.index.engines.remote import FORMAT, Among, Ask, Beside, Facts, Ranked, RemoteIndex, refuse_known
+
+if TYPE_CHECKING:
+    from pymilvus import MilvusClient
+
+T = TypeVar("T")
+
+MOST_ROWS = 16_384  # that Milvus gives for one query
+BATCH = 5_000  # items in one insert
+IDS_AT_ONCE = 8_192  # in one condition
+MOST_VALUES = 1 << 22  # of the query vectors in one call: 16 MB
+PREFIX = "bitscale_"
+LONGEST_TEXT = 65_536
+EVERY_ID = (1 << 63) - 1
+
+
+class MilvusIndex(RemoteIndex):
+    """Codes as sign vectors in a Milvus collection, ranked by inner product."""
+
+    def __init__(self, address: Address, facts: Facts, client: MilvusClient, counters: tuple[int, int]) -> None:
+        super().__init__(address, facts)
+        self._client, self.collection = client, PREFIX + address.name
+        self._next_id, self._next_stamp = counters
+
+    @classmethod
+    def create(cls, address: str, facts: Facts) -> Self:
+        """Make an empty index at an address; one that is there already is refused."""
+        place = parse_address(address)
+        client = connect(place)
+        with telling(place):
+            make_collections(client)
+            if read_facts(client, place) or client.has_collection(PREFIX + place.name):
+                raise EngineError(f"{place} holds a collection already. Open it, or choose another name.")
+            make_items(client, PREFIX + place.name, len(facts.bit_weights))
+            index = cls(place, facts, client, (0, 0))
+            index._write_facts()
+        return index
+
+    @classmethod
+    def open(cls, address: str) -> Self:
+        """Connect to an index that is there."""
+        place = parse_address(address)
+        client = connect(place)
+        with telling(place):
+            row = read_facts(client, place) if client.has_collection(COLLECTIONS) else None
+        if row is None:
+            raise NotInEngine(f"{place} holds no collection of bitscale. Make one with bitscale push.")
+        if row["format"] > FORMAT:
+            raise EngineError(
+                f"{place} was written by a later bitscale (format {row['format']}). Upgrade bitscale to use it."
+            )
+        facts = Facts(tuple(row["bit_weights"]), row["model"], row["origin"])
+        with telling(place):
+            client.load_collection(PREFIX + place.name)
+        return cls(place, facts, client, (row["next_id"], row["next_stamp"]))
+
+    def drop(self) -> None:
+        """Remove the collection from the engine, items and all."""
+        with telling(self.address):
+            self._client.drop_collection(self.collection)
+            self._client.delete(COLLECTIONS, ids=[self.address.name])
+
+    def close(self) -> None:
+        """End the connection; what is stored stays."""
+        self._client.close()
+
+    # ------------------------------------------------------------------ contents
+
+    def __len__(self) -> int:
+        return int(self._rows("", ["count(*)"])[0]["count(*)"])
+
+    def ids(self) -> I64:
+        """The ids of all items, ascending."""
+        return np.unique(np.array([row["id"] for row in self._pages(["id"])], np.int64))
+
+    def _pages(self, fields: list[str]) -> list[dict[str, Any]]:
+        """Fields of all items, page by page."""
+        found: list[dict[str, Any]] = []
+        with telling(self.address):
+            pages = self._client.query_iterator(
+                self.collection, MOST_ROWS, filter="id >= 0", output_fields=fields, consistency_level=STRONG
+            )
+            while rows := pages.next():
+                found += rows
+            pages.close()
+        return found
+
+    def _stamp(self) -> int:
+        row = self._call(read_facts, self._client, self.address)
+        if row is None:
+            raise EngineError(f"{self.address} was removed while it was open. Push the collection again.")
+        self._next_id = max(self._next_id, row["next_id"])
+        self._next_stamp = max(self._next_stamp, row["next_stamp"])
+        return self._next_stamp
+
+    def _known(self, ids: I64) -> I64:
+        found = [row["id"] for some in _parts(ids) for row in self._rows(f"id in {some}", ["id"])]
+        return np.unique(np.array(found, np.int64))
+
+    def _packed(self, ids: I64) -> tuple[I64, NDArray[np.uint8]]:
+        rows = [row for some in _parts(ids) for row in self._rows(f"id in {some}", ["id", "signs"])]
+        signs = np.array([row["signs"] for row in rows], np.float32).reshape(len(rows), self.n_bits)
+        return np.array([row["id"] for row in rows], np.int64), np.packbits(signs > 0, axis=1)
+
+    def _insert(self, packed: NDArray[np.uint8], ids: I64 | None, beside: Beside | None = None) -> I64:
+        stamp = self._stamp()
+        new = np.arange(self._next_id, self._next_id + len(packed), dtype=np.int64) if ids is None else ids
+        if ids is not None:
+            refuse_known(self._known(np.unique(ids)))
+        self._next_id, self._next_stamp = max(self._next_id, int(new.max()) + 1), stamp + 1
+        self._write_facts()  # first: ids given out are never given out again
+        for start in range(0, len(new), BATCH):
+            some = slice(start, start + BATCH)
+            self._upsert(new[some], stamp, signs_of(packed[some], self.n_bits), _part(beside, some))
+        return new
+
+    def _upsert(self, ids: I64, stamps: int | list[int], signs: NDArray[np.float32], beside: Beside | None) -> None:
+        digests = [0] * len(ids) if beside is None else beside.digests.tolist()
+        texts = [{}] * len(ids) if beside is None else [checked_text(text) for text in beside.texts]
+        added = [stamps] * len(ids) if isinstance(stamps, int) else stamps
+        rows = zip(ids.tolist(), added, signs, digests, texts, strict=True)
+        names = ("id", "stamp", "signs", "digest", "item")
+        data = [dict(zip(names, row, strict=True)) for row in rows]
+        self._call(self._client.upsert, self.collection, data, timeout=SECONDS)
+
+    def _delete(self, ids: I64) -> int:
+        known = self._known(ids)
+        for some in _parts(known):
+            self._call(self._client.delete, self.collection, filter=f"id in {some}", timeout=SECONDS)
+        return len(known)
+
+    # ------------------------------------------------------------------ texts beside the codes
+
+    def replace_texts(self, ids: I64, beside: Beside) -> None:
+        """Keep other texts beside items that are there."""
+        fields = ["id", "stamp", "signs"]
+        for start in range(0, len(ids), IDS_AT_ONCE):
+            some = ids[start : start + IDS_AT_ONCE]
+            rows = {row["id"]: row for row in self._rows(f"id in {some.tolist()}", fields)}
+            there = np.array([id in rows for id in some.tolist()], np.bool_)
+            kept = some[there]
+            at = start + np.flatnonzero(there)
+            signs = np.array([rows[id]["signs"] for id in kept.tolist()], np.float32)
+            stamps = [int(rows[id]["stamp"]) for id in kept.tolist()]
+            if len(kept):
+                self._upsert(kept, stamps, signs, Beside(beside.digests[at], [beside.texts[i] for i in at.tolist()]))
+
+    def texts(self, ids: I64) -> dict[int, str]:
+        """The texts beside some items, by id."""
+        rows = [row for some in _parts(ids) for row in self._rows(f"id in {some}", ["id", "item"])]
+        return {row["id"]: json.dumps(row["item"]) for row in rows}
+
+    def digests(self) -> tuple[I64, I64]:
+        """The ids of all items, ascending, and the digest of each one's text."""
+        pairs = self._pages(["id", "digest"])
+        ids, first = np.unique(np.array([row["id"] for row in pairs], np.int64), return_index=True)
+        return ids, np.array([row["digest"] for row in pairs], np.int64)[first]
+
+    def note(self, cursor: str | None) -> None:
+        """Keep a word on how far the collection was brought here."""
+        self._stamp()
+        self._write_facts(cursor)
+
+    def cursor(self) -> str | None:
+        """The word kept last."""
+        facts = self._call(read_facts, self._client, self.address) or {}
+        return facts.get("cursor")
+
+    def forget_removed(self) -> None:
+        """Ask for a compaction; Milvus does it by itself in its own time."""
+        self._call(self._client.compact, self.collection, timeout=SECONDS)
+
+    # ------------------------------------------------------------------ search
+
+    def _nearest(self, asked: list[Ask], k: int, among: Among | None) -> list[Ranked]:
+        if k > MOST_ROWS:
+            raise EngineError(f"{self.address}: Milvus gives at most {MOST_ROWS:,} items a query. Got k={k:,}.")
+        found: list[Ranked | None] = [None] * len(asked)
+        wide = min(2 * k + 16, MOST_ROWS)
+        left = list(range(len(asked)))
+        while left:
+            rows = self._search([asked[at] for at in left], wide, among)
+            for at, (ids, sums) in zip(left, rows, strict=True):
+                whole = len(ids) < wide or sums[-1] > sums[k - 1]  # all that tie with the k-th are listed
+                if whole or wide == MOST_ROWS:
+                    order = np.lexsort((ids, sums))[:k]
+                    found[at] = Ranked(ids[order], sums[order], not whole)
+            left = [at for at in left if found[at] is None]
+            wide = min(4 * wide, MOST_ROWS)
+        return [one for one in found if one is not None]
+
+    def _within(self, asked: list[Ask], limits: list[int], among: Among | None) -> list[Ranked]:
+        return [self._all_within(ask, limit, among) for ask, limit in zip(asked, limits, strict=True)]
+
+    def _all_within(self, ask: Ask, limit: int, among: Among | None, low: int = 0, high: int = EVERY_ID) -> Ranked:
+        """All items up to a sum with ids of a range; a range that holds more than Milvus gives is halved."""
+        ((ids, sums),) = self._search(
+            [ask], MOST_ROWS, among, limit, f"id >= {low} and id <= {high}" if high < EVERY_ID else ""
+        )
+        if len(ids) < MOST_ROWS:
+            order = np.lexsort((ids, sums))
+            return Ranked(ids[order], sums[order])
+        if high == EVERY_ID:
+            self._stamp()
+            high = self._next_id - 1
+        middle = (low + high) // 2
+        parts = [
+            self._all_within(ask, limit, among, low, middle),
+            self._all_within(ask, limit, among, middle + 1, high),
+        ]
+        ids, sums = np.concatenate([part.ids for part in parts]), np.concatenate([part.sums for part in parts])
+        order = np.lexsort((ids, sums))
+        return Ranked(ids[order], sums[order])
+
+    def _search(
+        self, asked: Sequence[Ask], limit: int, among: Among | None, most: int | None = None, extra: str = ""
+    ) -> list[tuple[I64, I64]]:
+        """Ids and sums for each query, nearest first as Milvus ranks them."""
+        if among is None:
+            return self._search_where(asked, limit, extra, most)
+        parts = [f"id in {some} and stamp < {among.stamp}" for some in _parts(among.ids)] or ["id < 0"]
+        answers = [self._search_where(asked, limit, " and ".join(filter(None, (part, extra))), most) for part in parts]
+        merged = []
+        for row in range(len(asked)):
+            ids = np.concatenate([answer[row][0] for answer in answers])
+            sums = np.concatenate([answer[row][1] for answer in answers])
+            order = np.argsort(sums, kind="stable")[:limit]
+            merged.append((ids[order], sums[order]))
+        return merged
+
+    def _search_where(self, asked: Sequence[Ask], limit: int, where: str, most: int | None) -> list[tuple[I64, I64]]:
+        found: list[tuple[I64, I64]] = []
+        at_once = max(1, min(MOST_VALUES // self.n_bits, (1 << 20) // limit))
+        for start in range(0, len(asked), at_once):
+            some = asked[start : start + at_once]
+            totals = [int(ask.costs.sum()) for ask in some]
+            params: dict[str, Any] = {}
+            if most is not None:  # a range: scores above this one
+                params["radius"] = float(totals[0] - 2 * most - 1)
+            vectors = [(signs_of(ask.signs[None], self.n_bits)[0] * ask.costs).astype(np.float32) for ask in some]
+            answers = self._call(
+                self._client.search, self.collection, vectors, filter=where, limit=limit,
+                search_params={"metric_type": "IP", "params": params}, consistency_level=STRONG, timeout=SECONDS,
+            )  # fmt: skip
+            for total, hits in zip(totals, answers, strict=True):
+                scores = np.array([hit["distance"] for hit in hits], np.float64)
+                found.append((np.array([hit["id"] for hit in hits], np.int64), ((total - scores) / 2).astype(np.int64)))
+        return found
+
+    # ------------------------------------------------------------------ the connection
+
+    def _rows(self, where: str, fields: list[str], limit: int | None = None) -> list[dict[str, Any]]:
+        given: dict[str, Any] = {} if limit is None else {"limit": limit}
+        how = {"consistency_level": STRONG, "timeout": SECONDS, **given}
+        return list(self._call(self._client.query, self.collection, where, fields, **how))
+
+    def _write_facts(self, cursor: str | None = None) -> None:
+        facts = {
+            "format": FORMAT, "bit_weights": self.facts.bit_weights, "model": self.model, "origin": self.facts.origin,
+            "next_id": self._next_id, "next_stamp": self._next_stamp, "cursor": cursor,
+        }  # fmt: skip
+        row = {"name": self.address.name, "facts": json.dumps(facts), "nothing": [0.0, 0.0]}
+        self._call(self._client.upsert, COLLECTIONS, [row], timeout=SECONDS)
+
+    def _call(self, ask: Callable[..., T], *args: Any, **options: Any) -> T:
+        """What a call gives; a server that does not answer for a moment is asked again, longer and longer apart."""
+        with telling(self.address):
+            return again(ask, *args, **options)
+
+
+def signs_of(packed: NDArray[np.uint8], n_bits: int) -> NDArray[np.float32]:
+    """Packed bits as +1 and -1: (n, n_bits)."""
+    return np.unpackbits(packed, axis=1)[:, :n_bits].astype(np.float32) * 2 - 1
+
+
+def checked_text(text: str) -> Any:
+    """A text of JSON as Milvus takes it."""
+    if len(text) > LONGEST_TEXT:
+        raise EngineError(
+            f"Milvus keeps up to {LONGEST_TEXT:,} bytes beside an item. Got {len(text):,}: {text[:80]}..."
+        )
+    return json.loads(text)
+
+
+def _part(beside: Beside | None, some: slice) -> Beside | None:
+    return None if beside is None else Beside(beside.digests[some], beside.texts[some])
+
+
+def _parts(ids: I64) -> list[list[int]]:
+    return [ids[start : start + IDS_AT_ONCE].tolist() for start in range(0, len(ids), IDS_AT_ONCE)]

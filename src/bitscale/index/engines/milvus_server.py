@@ -1,0 +1,118 @@
+"""The way to a Milvus server: connecting, asking again, errors that name the address, what collections are made of."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
+
+from bitscale.errors import EngineError
+from bitscale.index.engines.address import Address
+
+if TYPE_CHECKING:
+    from pymilvus import MilvusClient
+
+T = TypeVar("T")
+
+COLLECTIONS = "bitscale_collections"
+FACTS_LENGTH = 65_535  # of a text in Milvus
+SECONDS, CONNECT_SECONDS = 30.0, 5.0  # for one call; for the first answer
+TRIES, PAUSE = 4, 0.5
+STRONG = "Strong"  # reads see what was written before them
+
+
+def again(ask: Callable[..., T], *args: Any, **options: Any) -> T:
+    """Ask up to four times where the server could not be reached."""
+    from pymilvus.exceptions import MilvusException
+
+    for tried in range(TRIES):
+        try:
+            return ask(*args, **options)
+        except MilvusException as error:
+            if tried == TRIES - 1 or not _passing(error):
+                raise
+            time.sleep(PAUSE * 2**tried)
+    raise AssertionError("the last try returns or raises")
+
+
+def _passing(error: Exception) -> bool:
+    """Whether asking again may help."""
+    text = str(error).lower()
+    return any(
+        word in text for word in ("unavailable", "timeout", "deadline", "rate limit", "not loaded", "recovering")
+    )
+
+
+def connect(address: Address) -> MilvusClient:
+    """A client; the token comes from MILVUS_TOKEN."""
+    try:
+        from pymilvus import MilvusClient
+    except ImportError:
+        raise EngineError("milvus:// needs pymilvus. Install it: pip install 'pymilvus>=2.5,<2.6'") from None
+    token = os.environ.get("MILVUS_TOKEN", "")
+    host = f"[{address.host}]" if ":" in address.host else address.host
+    own = f"bitscale-{uuid4().hex}"  # connections of one name are shared, and closed for all
+    with telling(address):
+        return MilvusClient(f"http://{host}:{address.port}", token=token, timeout=CONNECT_SECONDS, alias=own)
+
+
+@contextmanager
+def telling(address: Address) -> Iterator[None]:
+    """Say of every error of the engine where it came from and what helps."""
+    from pymilvus.exceptions import MilvusException
+
+    try:
+        yield
+    except MilvusException as error:
+        text = " ".join(str(error.message or error).split())[:300].rstrip(".")
+        raise EngineError(f"{address}: {text}. {_cure(text.lower())}") from None
+
+
+def _cure(text: str) -> str:
+    if "auth" in text or "password" in text:
+        return 'Set MILVUS_TOKEN to "user:password" or a token.'
+    if any(word in text for word in ("connect", "unavailable", "timeout", "deadline", "illegal uri")):
+        return "Is the server running there, and reachable? Once it is, run the same command again."
+    if "quota" in text or "memory" in text or "disk" in text:
+        return "The server is out of room: free some, and run the same command again."
+    return "Run the same command again once the server is well."
+
+
+def read_facts(client: MilvusClient, address: Address) -> dict[str, Any] | None:
+    """What is known of a collection besides its items; None where there is none of that name."""
+    rows = client.query(COLLECTIONS, f'name == "{address.name}"', ["facts"], consistency_level=STRONG, timeout=SECONDS)
+    return json.loads(rows[0]["facts"]) if rows else None
+
+
+def make_collections(client: MilvusClient) -> None:
+    """A collection of collections; Milvus wants a vector in every one."""
+    from pymilvus import DataType
+
+    if client.has_collection(COLLECTIONS):
+        return
+    schema = client.create_schema(auto_id=False)
+    schema.add_field("name", DataType.VARCHAR, is_primary=True, max_length=64)
+    schema.add_field("facts", DataType.VARCHAR, max_length=FACTS_LENGTH)
+    schema.add_field("nothing", DataType.FLOAT_VECTOR, dim=2)
+    index = client.prepare_index_params()
+    index.add_index("nothing", index_type="FLAT", metric_type="IP")
+    client.create_collection(COLLECTIONS, schema=schema, index_params=index, consistency_level=STRONG)
+
+
+def make_items(client: MilvusClient, name: str, n_bits: int) -> None:
+    """An empty collection of items."""
+    from pymilvus import DataType
+
+    schema = client.create_schema(auto_id=False)
+    schema.add_field("id", DataType.INT64, is_primary=True)
+    schema.add_field("stamp", DataType.INT64)
+    schema.add_field("signs", DataType.FLOAT_VECTOR, dim=n_bits)
+    schema.add_field("digest", DataType.INT64)
+    schema.add_field("item", DataType.JSON)
+    index = client.prepare_index_params()
+    index.add_index("signs", index_type="FLAT", metric_type="IP")
+    client.create_collection(name, schema=schema, index_params=index, consistency_level=STRONG)

@@ -1,0 +1,296 @@
+"""What all engines share: checks, ids, weights and truncation, so that an engine only has to store and rank.
+
+Every query becomes signs, a whole-number cost for each bit that differs, a base and a unit (`hamming.cost_terms`). An
+engine ranks by the summed costs; sums of whole numbers below 2^23 are exact in float32, so it ranks exactly.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bitscale import hamming
+from bitscale.codes import Codes, Relaxed, check_bits
+from bitscale.errors import InputError
+from bitscale.hamming import CostTerms
+from bitscale.index.base import (
+    I64,
+    Float,
+    Hits,
+    Index,
+    Neighbours,
+    check_distance,
+    check_ids,
+    check_k,
+    check_radius,
+)
+from bitscale.index.engines.address import Address
+
+FORMAT = 1  # of what is stored in engines
+
+
+class Ask(NamedTuple):
+    """One query as an engine takes it."""
+
+    signs: NDArray[np.uint8]  # (bytes,)  packed
+    costs: NDArray[np.int32]  # (n_bits,)  of each bit that differs
+
+
+class Ranked(NamedTuple):
+    """Items by (summed costs, id). `cut`: more items tie with the last than the engine can list."""
+
+    ids: I64
+    sums: I64
+    cut: bool = False
+
+
+class Beside(NamedTuple):
+    """What is kept beside each code: a text of JSON, and a number that changes whenever the text does."""
+
+    digests: I64
+    texts: list[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Among:
+    """A filter: these ids, as far as they were added before `stamp`."""
+
+    ids: I64  # ascending
+    stamp: int
+    index: RemoteIndex | None = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What an engine knows of a collection besides its items."""
+
+    bit_weights: tuple[float, ...]
+    model: str | None
+    origin: str | None = None  # of the collection that was pushed there
+
+    @classmethod
+    def of(cls, codes: Codes | Index, origin: str | None = None) -> Facts:
+        """The facts for storing codes like these."""
+        return cls(tuple(codes.bit_weights.tolist()), codes.model, origin)
+
+
+class RemoteIndex(Index):
+    """An index in an engine. What is stored there is shared; each object is one connection to it.
+
+    One process adds at a time; any number search.
+    """
+
+    def __init__(self, address: Address, facts: Facts) -> None:
+        self.address, self.facts = address, facts
+        self.bit_weights: Float = np.array(facts.bit_weights)
+        self.bit_weights.flags.writeable = False
+        self.n_bits, self.model = len(facts.bit_weights), facts.model
+        self._adding = threading.Lock()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.address)!r}, {self.n_bits} bits, model={self.model!r})"
+
+    # ------------------------------------------------------------------ what an engine does
+
+    @abstractmethod
+    def drop(self) -> None:
+        """Remove the collection from the engine, items and all."""
+
+    @abstractmethod
+    def _insert(self, packed: NDArray[np.uint8], ids: I64 | None, beside: Beside | None = None) -> I64:
+        """Store codes under new ids; number them on where there are none. Known ids are refused."""
+
+    @abstractmethod
+    def replace_texts(self, ids: I64, beside: Beside) -> None:
+        """Keep other texts beside items that are there."""
+
+    @abstractmethod
+    def texts(self, ids: I64) -> dict[int, str]:
+        """The texts beside some items, by id."""
+
+    @abstractmethod
+    def digests(self) -> tuple[I64, I64]:
+        """The ids of all items, ascending, and the digest of each one's text."""
+
+    @abstractmethod
+    def note(self, cursor: str | None) -> None:
+        """Keep a word on how far the collection was brought here."""
+
+    @abstractmethod
+    def cursor(self) -> str | None:
+        """The word kept last."""
+
+    @abstractmethod
+    def forget_removed(self) -> None:
+        """Ask the engine to give back the room of removed items now."""
+
+    @abstractmethod
+    def _delete(self, ids: I64) -> int:
+        """Remove items; how many there were."""
+
+    @abstractmethod
+    def _known(self, ids: I64) -> I64:
+        """Those of the ids that are there, ascending."""
+
+    @abstractmethod
+    def _packed(self, ids: I64) -> tuple[I64, NDArray[np.uint8]]:
+        """Ids that are there and their codes, in any order."""
+
+    @abstractmethod
+    def _stamp(self) -> int:
+        """What is added from now on has this stamp, or a later one."""
+
+    @abstractmethod
+    def _nearest(self, asked: list[Ask], k: int, among: Among | None) -> list[Ranked]:
+        """The k items of the smallest sums for each query."""
+
+    @abstractmethod
+    def _within(self, asked: list[Ask], limits: list[int], among: Among | None) -> list[Ranked]:
+        """All items whose sum is at most the limit (which is 0 or more), for each query."""
+
+    # ------------------------------------------------------------------ contents
+
+    def add(self, codes: Codes, ids: ArrayLike | None = None) -> I64:
+        """Add codes and return their ids; without `ids` they are numbered on."""
+        self.check_codes(codes)
+        new = None if ids is None else check_ids(ids, len(codes))
+        if len(codes) == 0:
+            return np.empty(0, np.int64)
+        if new is not None:
+            _refuse_twice(new)
+        with self._adding:
+            return self._insert(codes.packed, new)
+
+    def put(self, codes: Codes, ids: I64, beside: Beside) -> None:
+        """Add codes under their ids, each with a text beside it."""
+        self.check_codes(codes)
+        with self._adding:
+            self._insert(codes.packed, check_ids(ids, len(codes)), beside)
+
+    def remove(self, ids: ArrayLike) -> int:
+        """Remove items and return how many there were; unknown ids are ignored."""
+        gone = np.unique(check_ids(ids))
+        return self._delete(gone) if len(gone) else 0
+
+    def get(self, ids: ArrayLike) -> Codes:
+        """The codes of some items, in the order asked for."""
+        wanted = check_ids(ids)
+        if len(wanted) == 0:
+            return Codes(np.zeros((0, (self.n_bits + 7) // 8), np.uint8), self.bit_weights, self.model)
+        there, packed = self._packed(np.unique(wanted))
+        order = np.argsort(there)
+        at = np.searchsorted(there, wanted, sorter=order)
+        missing = at == len(there)
+        missing[~missing] = there[order[at[~missing]]] != wanted[~missing]
+        if missing.any():
+            raise InputError(f"id {wanted[missing][0]} is not in this index ({int(missing.sum())} such).")
+        return Codes(packed[order[at]], self.bit_weights, self.model)
+
+    def holding(self, ids: ArrayLike) -> I64:
+        """Those of `ids` that can be found here."""
+        wanted = check_ids(ids)
+        return wanted[np.isin(wanted, self._known(np.unique(wanted)))] if len(wanted) else wanted
+
+    def __contains__(self, item: object) -> bool:
+        return isinstance(item, int | np.integer) and int(item) >= 0 and len(self.holding([int(item)])) > 0
+
+    def prepare(self, ids: ArrayLike) -> Among:
+        """A filter for `where=` made once; items added later are outside it, under whatever id."""
+        return Among(np.unique(check_ids(ids)), self._stamp(), self)
+
+    # ------------------------------------------------------------------ search
+
+    def search(
+        self,
+        codes: Codes | Relaxed,
+        k: int,
+        *,
+        bits: int | None = None,
+        where: ArrayLike | Among | None = None,
+        weights: ArrayLike | None = None,
+    ) -> Hits:
+        """The k nearest items to each query, by (distance, id). `where`: ids to search among, or `prepare(ids)`."""
+        self.check_query(codes)
+        k = check_k(k, len(codes))
+        terms = hamming.cost_terms(codes, check_bits(bits, self.n_bits, "this index stores"), weights)
+        ids = np.full((len(codes), k), -1, np.int64)
+        distances = np.full((len(codes), k), np.inf)
+        asked = _asks(terms)
+        ranked = self._nearest(asked, k, self._among(where)) if asked else []
+        for row, one in enumerate(ranked):
+            n = len(one.ids)
+            ids[row, :n] = one.ids
+            distances[row, :n] = one.sums * terms.unit[row % len(terms.unit)] + terms.base[row]
+        return Hits(ids, distances, tied_beyond=np.array([one.cut for one in ranked], np.bool_))
+
+    def lookup(
+        self,
+        codes: Codes | Relaxed,
+        radius: int | None = None,
+        *,
+        max_distance: float | None = None,
+        bits: int | None = None,
+        weights: ArrayLike | None = None,
+        where: ArrayLike | Among | None = None,
+    ) -> Neighbours:
+        """All items within `radius` differing bits, or within a weighted `max_distance`, of each query."""
+        self.check_query(codes)
+        used = check_bits(bits, self.n_bits, "this index stores")
+        if (radius is None) == (max_distance is None):
+            raise InputError("give exactly one of radius (differing bits) and max_distance (weighted).")
+        if max_distance is None:
+            assert radius is not None
+            if weights is not None:
+                raise InputError("radius counts differing bits, whatever they weigh. Use max_distance with weights.")
+            terms = hamming.count_terms(codes, used)
+            limits = [check_radius(radius, used)] * len(codes)
+        else:
+            terms = hamming.cost_terms(codes, used, weights)
+            limits = hamming.largest_sums(check_distance(max_distance), terms.base, terms.unit).tolist()
+        return self._neighbours(terms, limits, self._among(where))
+
+    def _neighbours(self, terms: CostTerms, limits: list[int], among: Among | None) -> Neighbours:
+        asked = _asks(terms)
+        reachable = [row for row, limit in enumerate(limits) if limit >= 0]
+        found = self._within([asked[row] for row in reachable], [limits[row] for row in reachable], among)
+        none = Ranked(np.empty(0, np.int64), np.empty(0, np.int64))
+        rows = [none] * len(asked)
+        for row, one in zip(reachable, found, strict=True):
+            rows[row] = one
+        distances = [one.sums * terms.unit[row % len(terms.unit)] + terms.base[row] for row, one in enumerate(rows)]
+        offsets = np.cumsum([0, *(len(one.ids) for one in rows)]).astype(np.int64)
+        ids = np.concatenate([one.ids for one in rows]) if rows else none.ids
+        return Neighbours(offsets, ids, np.concatenate(distances) if rows else np.empty(0))
+
+    def _among(self, where: ArrayLike | Among | None) -> Among | None:
+        if where is None:
+            return None
+        if not isinstance(where, Among):
+            return Among(np.unique(check_ids(where)), np.iinfo(np.int64).max)
+        if where.index is not self:
+            raise InputError("where= was prepared by another index. Call prepare on this one.")
+        return where
+
+
+def _asks(terms: CostTerms) -> list[Ask]:
+    return [Ask(signs, terms.costs[row % len(terms.costs)]) for row, signs in enumerate(terms.packed)]
+
+
+def _refuse_twice(ids: I64) -> None:
+    ascending = np.sort(ids)
+    twice = ascending[1:][ascending[1:] == ascending[:-1]]
+    if len(twice):
+        raise InputError(f"id {twice[0]} is given twice. Give every code its own id.")
+
+
+def refuse_known(known: I64) -> None:
+    """Say that ids to be added are there already."""
+    if len(known):
+        raise InputError(
+            f"id {known[0]} is already in this index ({len(known)} such). Remove it first, or choose others."
+        )

@@ -1,0 +1,73 @@
+"""Engines that are down, locked, of another age or gone: one error that names the address and the cure."""
+
+import socket
+
+import numpy as np
+import pytest
+
+import bitscale as bs
+from bitscale.errors import EngineError, NotInEngine
+from bitscale.index.engines import connect
+from bitscale.index.engines.remote import Facts
+from tests import servers
+
+CODES = bs.Codes.from_packed(np.arange(4, dtype=np.uint8)[:, None], np.ones(8))
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def nobody():
+    """A port on which nobody answers."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
+
+
+@pytest.mark.parametrize("form", ["postgresql://me@127.0.0.1:{}/db?collection=photos", "milvus://127.0.0.1:{}/photos"])
+def test_a_server_that_is_down(form, nobody):
+    address = form.format(nobody)
+    with pytest.raises(EngineError, match="Is the server running") as error:
+        connect.open_index(address)
+    assert address in str(error.value)
+
+
+@pytest.mark.parametrize("engine", ["postgres", "pgvector"])
+def test_a_wrong_password_and_a_wrong_database(engine, monkeypatch):
+    address = servers.address(engine, "nobody")
+    with pytest.raises(EngineError, match="Create the database first"):
+        connect.open_index(address.replace("/postgres?", "/elsewhere?"))
+    monkeypatch.setenv("PGPASSWORD", "not the one")
+    with pytest.raises(EngineError, match="Set PGPASSWORD") as error:
+        connect.open_index(address)
+    assert "not the one" not in str(error.value)
+
+
+@pytest.mark.parametrize("engine", servers.ENGINES)
+def test_nothing_there_and_something_there_already(engine):
+    address = servers.address(engine, "twice")
+    assert connect.existing(address) == []
+    with pytest.raises(NotInEngine, match="holds no collection"):
+        connect.open_index(address)
+    with connect.create(address, Facts.of(CODES)) as index:
+        try:
+            with pytest.raises(EngineError, match="holds a collection already"):
+                connect.create(address, Facts.of(CODES))
+            with connect.open_index(address) as other:
+                index.add(CODES)
+                assert other.search(CODES, 1).distances.tolist() == [[0]] * 4
+                assert other.bit_weights.tolist() == [1] * 8
+        finally:
+            index.drop()
+
+
+@pytest.mark.parametrize("engine", ["postgres"])
+def test_a_connection_that_was_cut_is_made_again(engine):
+    with connect.create(servers.address(engine, "cut"), Facts.of(CODES)) as index:
+        index.add(CODES)
+        killer = connect.open_index(servers.address(engine, "cut"))
+        killer._one("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+        with pytest.raises(EngineError, match="run the same command again"):
+            index.search(CODES[:1], 1)
+        assert index.search(CODES[:1], 1).ids.tolist() == [[0]]
+        killer.close()
+        index.drop()

