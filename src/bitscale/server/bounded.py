@@ -1,0 +1,73 @@
+"""Bounds on what arrives: a body of so many bytes, within so many seconds; more is refused without being read."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bitscale.server.answers import Refused, error_answer
+from bitscale.server.settings import Settings
+
+MOST_JSON = 4 << 20  # bytes of a body that is no picture
+PICTURES = ("/items", "/search/picture")  # how paths end that take a picture
+
+
+class Bounded:
+    """An ASGI application behind the guard."""
+
+    def __init__(self, inner: ASGIApp, settings: Settings) -> None:
+        self._inner, self._settings = inner, settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._inner(scope, receive, send)
+            return
+        most = self._settings.most_bytes if scope["path"].endswith(PICTURES) else MOST_JSON
+        try:
+            check_length(Headers(scope=scope), most)
+        except Refused as refused:
+            await error_answer(refused)(scope, receive, send)
+            return
+        await self._inner(scope, Body(receive, most, self._settings.seconds), send)
+
+
+class Body:
+    """Passes a body on, block by block, while it keeps within its bounds."""
+
+    def __init__(self, receive: Receive, most: int, seconds: float) -> None:
+        self._receive, self._most, self._left = receive, most, most
+        self._end: float | None = None
+        self._seconds, self._whole = seconds, False
+
+    async def __call__(self) -> Message:
+        """The next block."""
+        if self._whole:
+            return await self._receive()  # waits for the client to go
+        loop = asyncio.get_running_loop()
+        self._end = self._end or loop.time() + self._seconds
+        try:
+            async with asyncio.timeout_at(self._end):
+                message = await self._receive()
+        except TimeoutError:
+            raise Refused(408, f"the request did not arrive within {self._seconds:.0f} seconds.", "TooSlow") from None
+        self._left -= len(message.get("body", b""))
+        if self._left < 0:
+            raise too_large(self._most)
+        self._whole = not message.get("more_body", False)
+        return message
+
+
+def check_length(headers: Headers, most: int) -> None:
+    """Refuse a body that says itself that it is too large."""
+    with suppress(ValueError):
+        if int(headers.get("content-length", "0")) > most:
+            raise too_large(most)
+
+
+def too_large(most: int) -> Refused:
+    """A request that is larger than one may be; the connection ends, since the rest is not read."""
+    return Refused(413, f"a request like this has at most {most:,} bytes.", "TooLarge", {"Connection": "close"})

@@ -1,0 +1,199 @@
+"""Homes: the collections served, by name; each read by many threads and written to by one."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from fastapi import Depends, Request
+
+from bitscale.arrays import Float
+from bitscale.collection import Collection
+from bitscale.collection.ingest.sync import remembered_roots
+from bitscale.collection.uploads import UPLOADS
+from bitscale.errors import BitscaleError, InputError, ModelMismatch, MustReopen
+from bitscale.machine import cores
+from bitscale.server.answers import NotFound, Refused
+from bitscale.server.duplicates import Finder, Looking
+from bitscale.server.quick import Quick
+from bitscale.server.settings import Settings
+from bitscale.server.shown import Names
+from bitscale.server.work import Threads
+from bitscale.server.writer import Writer
+
+Done = TypeVar("Done")
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
+WATCH_SECONDS = 0.5
+ROOT_SECONDS = 5.0  # folders are looked up again after so long
+
+
+class Home:
+    """One collection served under a name."""
+
+    def __init__(self, name: str, path: Path, settings: Settings, searching: Threads, pictures: Threads) -> None:
+        self.name, self.path, self.settings = name, path, settings
+        self._searching, self._pictures = searching, pictures
+        self._reader = Collection.open(path, read_only=True)
+        self._reopening = threading.Lock()
+        self._writer = Writer(path, settings.waiting)
+        self._quick, self._finder = Quick(path), Finder()
+        self._space = self._reader.model, self._reader.bit_weights
+        self.notices: list[str] = []  # what somebody should see to, as of the last second
+        self._names: tuple[float, Names | None] = (0.0, None)
+
+    async def read(self, work: Callable[[Collection], Done]) -> Done:
+        """What `work` makes of the collection, in a thread that searches."""
+        return await self._searching.run(lambda: self._with_reader(work))
+
+    async def search(self, work: Callable[[Collection], Done], *, quick: bool) -> Done:
+        """The same for a search; at once where that is quicker than handing it to a thread."""
+        if quick and self._quick.may(self._reader):
+            return self._quick.run(lambda: self._with_reader(work))
+        return await self.read(work)
+
+    async def look(self, work: Callable[[Collection], Done]) -> Done:
+        """The same for work on picture files, which takes longer: in threads of their own."""
+        return await self._pictures.run(lambda: self._with_reader(work))
+
+    async def write(self, work: Callable[[Collection], Done]) -> Done:
+        """What `work` makes of the collection, opened for writing; on disk when this returns."""
+        self.check_writable()
+        return await self._writer.run(work)
+
+    def check_writable(self) -> None:
+        """Refuse to change anything where the service was told not to."""
+        if self.settings.read_only:
+            raise Refused(403, "this service was started with --read-only and changes nothing.", "ReadOnly")
+
+    def _with_reader(self, work: Callable[[Collection], Done]) -> Done:
+        reader = self._reader
+        try:
+            return work(reader)
+        except MustReopen:
+            self._reopen(reader)
+            return work(self._reader)
+
+    def _reopen(self, old: Collection) -> None:
+        with self._reopening:
+            if self._reader is old:
+                self._reader = Collection.open(self.path, read_only=True)
+                with suppress(BitscaleError):
+                    old.close()
+
+    async def duplicates(self, within: float | None) -> Looking:
+        """The search for duplicates, begun where there is none yet."""
+        return await self.look(lambda photos: self._finder.found(photos, within))
+
+    def weights(self, photos: Collection, model: str) -> Float:
+        """The weights of the bits of a model, which must be the collection's; looked up when another is asked for."""
+        known, weights = self._space
+        if known != model:
+            self._space = known, weights = photos.model, photos.bit_weights
+        if known != model:
+            raise ModelMismatch(f"this collection holds codes of the model {known!r}. Got those of {model!r}.")
+        return weights
+
+    def names(self, photos: Collection) -> Names:
+        """What pictures are called, by the folders taken in; these are looked up now and then."""
+        until, names = self._names
+        if names is None or time.monotonic() > until:
+            names = Names(remembered_roots(photos), str(photos.path / UPLOADS))
+            self._names = time.monotonic() + ROOT_SECONDS, names
+        return names
+
+    def roots(self, photos: Collection) -> list[str]:
+        """Folders that pictures may be shown from: those taken in, and that of uploaded ones."""
+        return self.names(photos).folders
+
+    def look_after(self) -> None:
+        """Put down what somebody should see to; a thread of its own does this once a second."""
+        try:
+            self.notices = list(dict.fromkeys([*self._writer.notices(), *self._reader.notices()]))
+        except BitscaleError as error:
+            self.notices = [str(error)]
+
+    def close(self) -> None:
+        """Write what is waiting, then let go of the files."""
+        self._writer.close()
+        self._reader.close()
+
+
+class Homes:
+    """All collections served, and the threads they share."""
+
+    def __init__(self, paths: Sequence[str | os.PathLike[str]], settings: Settings) -> None:
+        self.searching = Threads("search", settings.search_threads, settings.waiting)
+        self.pictures = Threads("pictures", cores(), settings.waiting)
+        self._homes: dict[str, Home] = {}
+        self._ending = threading.Event()
+        self._watch = threading.Thread(target=self._look_after, name="bitscale watch", daemon=True)
+        try:
+            for given in paths:
+                name, path = named(os.fspath(given))
+                if name in self._homes:
+                    raise InputError(f"two collections are named {name!r}. Name one: OTHER={path}")
+                self._homes[name] = Home(name, path, settings, self.searching, self.pictures)
+            self._watch.start()
+        except BaseException:
+            self.close()
+            raise
+
+    def _look_after(self) -> None:
+        while not self._ending.is_set():
+            for home in self:
+                home.look_after()
+            self._ending.wait(WATCH_SECONDS)
+
+    def __getitem__(self, name: str) -> Home:
+        try:
+            return self._homes[name]
+        except KeyError:
+            raise NotFound(f"there is no collection {name[:100]!r} here.") from None
+
+    def __iter__(self) -> Iterator[Home]:
+        return iter(self._homes.values())
+
+    @property
+    def names(self) -> list[str]:
+        """What they are called."""
+        return list(self._homes)
+
+    def close(self) -> None:
+        """Finish what has begun, and let go."""
+        self._ending.set()
+        if self._watch.ident is not None:
+            self._watch.join()
+        self.searching.close()
+        self.pictures.close()
+        for home in self:
+            home.close()
+
+
+def named(given: str) -> tuple[str, Path]:
+    """The name and the path of a collection: NAME=PATH, or a path whose last part without .bsc is the name."""
+    name, equals, path = given.partition("=")
+    if not equals or os.path.exists(given) or not NAME.fullmatch(name):
+        path = given
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(os.path.abspath(path)).name.removesuffix(".bsc")).strip("-.")
+    if not NAME.fullmatch(name):
+        raise InputError(f"{given!r} gives no name that can stand in an address. Name it: photos={path}")
+    return name, Path(os.path.abspath(path))
+
+
+def home_of(request: Request, collection: str) -> Home:
+    """The collection that a request is about."""
+    homes: Homes = request.app.state.homes
+    return homes[collection]
+
+
+async def _home(request: Request, collection: str) -> Home:
+    return home_of(request, collection)
+
+
+HomeOf = Annotated[Home, Depends(_home)]

@@ -1,0 +1,52 @@
+"""Searches that are quicker than handing them to a thread: done at once on the event loop, while that holds nobody up.
+
+A search by a ready code takes a fraction of a millisecond; a thread would wait longer for its turn than it works. It
+goes to a thread nevertheless when another holds the database, when the index is about to be loaded anew, or when
+searches have proved to be slow here.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from bitscale.collection import Collection
+from bitscale.collection.segments.serving import SEGMENTS
+
+Done = TypeVar("Done")
+SLOW = 0.003  # seconds that a search may keep the event loop, on average
+SETTLED_SECONDS = 5.0  # after new segments came: by then they are named, and loaded by a thread
+WEIGHT = 0.1  # of the latest search in the average
+LOOK_AGAIN = 1_000  # searches after which one is tried on the loop again, though they were slow
+
+
+class Quick:
+    """Says whether a search may be done at once, and learns from how long they take."""
+
+    def __init__(self, path: Path) -> None:
+        self._segments = path / SEGMENTS
+        self._seconds, self._refused = 0.0, 0
+
+    def may(self, photos: Collection) -> bool:
+        """Whether to search on the event loop now."""
+        if self._seconds > SLOW:
+            self._refused += 1
+            if self._refused < LOOK_AGAIN:
+                return False
+            self._seconds, self._refused = SLOW / 2, 0
+        try:
+            age = time.time() - os.stat(self._segments).st_mtime
+        except OSError:
+            return False
+        return age > SETTLED_SECONDS and photos.idle
+
+    def run(self, work: Callable[[], Done]) -> Done:
+        """Do it, and take the time."""
+        start = time.perf_counter()
+        try:
+            return work()
+        finally:
+            self._seconds += WEIGHT * (time.perf_counter() - start - self._seconds)

@@ -1,0 +1,76 @@
+"""Adding items: an uploaded picture, kept in the collection's own folder, or ready codes."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Query, Request
+
+from bitscale.codes import Codes
+from bitscale.collection import Collection
+from bitscale.collection.ingest.uploading import Arrived
+from bitscale.errors import ModelMismatch
+from bitscale.server.answers import JsonAnswer
+from bitscale.server.documented import BODY_OF_A_PICTURE, errors
+from bitscale.server.documented import told as tells
+from bitscale.server.homes import Home, HomeOf
+from bitscale.server.routes.search import unpacked
+from bitscale.server.schemas import About, Added, Ids, NewCodes
+
+router = APIRouter(tags=["items"])
+
+
+@router.post(
+    "/v1/collections/{collection}/items",
+    status_code=201,
+    responses=tells(Added, 201, "added") | tells(Added, 200, "there already") | errors(404, 413, 415, 422),
+    openapi_extra=BODY_OF_A_PICTURE,
+)
+async def add(
+    request: Request,
+    home: HomeOf,
+    about: Annotated[About, Query()],
+) -> JsonAnswer:
+    """Add a picture: the request's body, or the part `picture` of a form. It is kept in the collection's folder."""
+    home.check_writable()
+    async with request.app.state.spool.receive(request) as upload:
+        for last in (False, False, True):
+            arrived = await home.look(lambda photos: photos.arrived(upload.path))
+            try:
+                told = await home.write(partial(taken_in, home=home, arrived=arrived, about=about))
+                break
+            except ModelMismatch:  # the collection changed its model meanwhile: encode by the new one
+                if last:
+                    raise
+    return JsonAnswer(told, 201 if told["created"] else 200)
+
+
+def taken_in(photos: Collection, home: Home, arrived: Arrived, about: About) -> dict[str, Any]:
+    """The item of an uploaded picture, and whether it is new."""
+    id, created = photos.upload(arrived, labels=about.label or (), metadata=about.metadata)
+    return {"item": home.names(photos).item(photos.item(id)), "created": created}
+
+
+@router.post(
+    "/v1/collections/{collection}/codes",
+    status_code=201,
+    responses=tells(Ids, 201, "added") | errors(404, 413, 415, 422),
+)
+async def add_codes(home: HomeOf, body: NewCodes) -> JsonAnswer:
+    """Add ready codes of the collection's model, all in one commit."""
+    return JsonAnswer({"ids": await home.write(lambda photos: added_codes(photos, body))}, 201)
+
+
+def added_codes(photos: Collection, body: NewCodes) -> list[int]:
+    """The ids of new items."""
+    if body.model != photos.model:
+        raise ModelMismatch(f"this collection holds codes of the model {photos.model!r}. Got those of {body.model!r}.")
+    packed = np.concatenate([unpacked(one.code, photos.n_bits) for one in body.items])
+    ids: list[int] = photos.add_codes(
+        Codes(packed, photos.bit_weights, photos.model),
+        labels=[one.labels for one in body.items],
+        metadata=[one.metadata for one in body.items],
+    ).tolist()
+    return ids

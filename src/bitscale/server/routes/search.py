@@ -1,0 +1,107 @@
+"""Searching: by an item, a ready code or values before the sign, and by an uploaded picture."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import time
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Query, Request
+
+from bitscale.codes import Codes, Relaxed
+from bitscale.collection import Collection
+from bitscale.collection.search.queries import Searchable
+from bitscale.errors import InputError
+from bitscale.server import shown
+from bitscale.server.answers import JsonAnswer
+from bitscale.server.documented import BODY_OF_A_PICTURE, errors, told
+from bitscale.server.filters import conditions
+from bitscale.server.homes import Home, HomeOf
+from bitscale.server.schemas import Answer, How, HowInQuery, Search
+from bitscale.server.schemas import Query as Asking
+
+router = APIRouter(tags=["search"])
+K = 10
+MANY = 100  # matches: more take a while to tell
+AT = "/v1/collections/{collection}/search"
+
+
+@router.post(AT, responses=told(Answer) | errors(404, 413, 415, 422))
+async def search(home: HomeOf, body: Search) -> JsonAnswer:
+    """The items nearest to an item, a code, or relaxed values."""
+    found = await home.search(
+        lambda photos: find(photos, home, query_of(body, home, photos), body), quick=is_quick(body)
+    )
+    return JsonAnswer(found)
+
+
+@router.post(AT + "/picture", responses=told(Answer) | errors(404, 413, 415, 422), openapi_extra=BODY_OF_A_PICTURE)
+async def search_by_picture(request: Request, home: HomeOf, how: Annotated[HowInQuery, Query()]) -> JsonAnswer:
+    """The items nearest to a picture: the request's body, or the part `picture` of a form."""
+    async with request.app.state.spool.receive(request) as upload:
+        path = str(upload.path)
+        return JsonAnswer(await home.look(lambda photos: find(photos, home, path, how)))
+
+
+def is_quick(body: Search) -> bool:
+    """Whether a search is of the kind that takes a fraction of a millisecond."""
+    plain = body.where is None and body.weights is None and body.emphasis is None and body.relaxed is None
+    return plain and body.radius is None and body.max_distance is None and not body.explain and (body.k or K) <= MANY
+
+
+def find(photos: Collection, home: Home, query: Searchable, how: How) -> dict[str, Any]:
+    """Search, and tell what was found."""
+    begun = time.perf_counter()
+    most = home.settings.most_matches
+    wanted = how.k or K
+    if wanted > most:
+        raise InputError(f"k must be between 1 and {most:,} here. Got {wanted:,}.")
+    results = photos.search(
+        query,
+        wanted,
+        bits=how.bits,
+        radius=how.radius,
+        max_distance=how.max_distance,
+        where=conditions(how.where, photos),
+        weights=weights_of(how, photos),
+        emphasis=how.emphasis,
+    )
+    if len(results.ids) > most and wanted_all(how):
+        raise InputError(f"{len(results.ids):,} items are that near; {most:,} can be told. Ask for a smaller distance.")
+    took = time.perf_counter() - begun
+    return shown.answer(results, home.names(photos), home.name, how.explain, took)
+
+
+def wanted_all(how: How) -> bool:
+    """Whether all items within a distance are asked for."""
+    return how.radius is not None or how.max_distance is not None
+
+
+def query_of(body: Asking, home: Home, photos: Collection) -> Searchable:
+    """What to search for."""
+    if body.id is not None:
+        return body.id
+    weights = home.weights(photos, body.model or "")
+    if body.relaxed is not None:
+        return Relaxed([body.relaxed], weights, model=body.model)
+    return Codes(unpacked(body.code or "", weights.size), weights, body.model)
+
+
+def unpacked(code: str, n_bits: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    """A packed code from base64."""
+    try:
+        packed = base64.b64decode(code, validate=True)
+    except binascii.Error:
+        raise InputError("code must be the packed bits in base64.") from None
+    if len(packed) != (n_bits + 7) // 8:
+        raise InputError(f"codes of this model have {n_bits} bits, {(n_bits + 7) // 8} bytes. Got {len(packed)} bytes.")
+    return np.frombuffer(packed, np.uint8)[None]
+
+
+def weights_of(how: How, photos: Collection) -> list[float] | None:
+    """Other weights of the bits, where some were asked for."""
+    if how.weights is not None and len(how.weights) != photos.n_bits:
+        raise InputError(f"weights must hold one number a bit ({photos.n_bits}). Got {len(how.weights)}.")
+    return how.weights

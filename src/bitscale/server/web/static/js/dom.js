@@ -1,0 +1,30 @@
+// Elements from data: text is always text, never markup.
+const SVG = "http://www.w3.org/2000/svg";
+
+function build(made, properties, children) {
+  for (const [name, value] of Object.entries(properties || {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name === "value") made.value = value;
+    else made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return made;
+}
+
+export const h = (tag, properties, ...children) => build(document.createElement(tag), properties, children);
+export const svg = (tag, properties, ...children) => build(document.createElementNS(SVG, tag), properties, children);
+export const at = (id) => document.getElementById(id);
+export const show = (place, ...children) => place.replaceChildren(...children.flat().filter(Boolean));
+
+export function say(text) {
+  if (at("status").textContent !== text) at("status").textContent = text;
+}
+
+export function problem(error, again) {
+  if (!error) { show(at("problem")); return; }
+  const retry = again && h("button", { type: "button", onclick: again }, "Try again");
+  show(at("problem"), h("div", { class: "problem" }, h("span", {}, error.message), retry));
+}
+
+export function count(n, one, many = `${one}s`) { return `${n.toLocaleString("en")} ${n === 1 ? one : many}`; }

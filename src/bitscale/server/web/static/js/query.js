@@ -1,0 +1,58 @@
+// What to search for: a picture that is dropped, pasted or chosen, or an item that was clicked.
+import * as api from "./api.js";
+import { at, h, show, svg } from "./dom.js";
+import { image, nameOf } from "./tile.js";
+
+let chosen = null; // the file, and an address to show it by; never sent anywhere but to this service
+
+export const file = () => chosen?.file || null;
+
+export function forget() {
+  if (chosen) URL.revokeObjectURL(chosen.address);
+  chosen = null;
+}
+
+export function listen(onfile) {
+  const take = (given) => {
+    const picture = [...(given || [])].find((one) => one.type.startsWith("image/"));
+    if (!picture) return false;
+    forget();
+    chosen = { file: picture, address: URL.createObjectURL(picture) };
+    onfile(picture);
+    return true;
+  };
+  addEventListener("paste", (event) => { if (take(event.clipboardData?.files)) event.preventDefault(); });
+  addEventListener("dragover", (event) => { event.preventDefault(); at("drop-here").hidden = false; });
+  addEventListener("dragleave", (event) => { if (!event.relatedTarget) at("drop-here").hidden = true; });
+  addEventListener("drop", (event) => { event.preventDefault(); at("drop-here").hidden = true; take(event.dataTransfer?.files); });
+  return take;
+}
+
+export function draw(place, state, info, take, onclear) {
+  const input = h("input", { type: "file", accept: "image/*", class: "hidden", id: "file", tabindex: "-1", "aria-hidden": "true", onchange: (event) => take(event.target.files) });
+  const choose = (words, kind) => h("button", { type: "button", class: kind, id: "choose", onclick: () => input.click() }, words);
+  if (!state.query && !chosen) {
+    show(place, h("h2", {}, "Search by picture"),
+      info.takes_pictures
+        ? h("div", { class: "drop" }, icon(), h("p", {}, "Drop a picture anywhere, or paste one"), choose("Choose a picture", "main"), input)
+        : h("p", { class: "muted" }, "This collection's model takes vectors, not pictures. Click an item to search for others like it."));
+    return;
+  }
+  const ofItem = !chosen && state.query.id !== undefined;
+  const preview = chosen
+    ? h("img", { class: "picture", src: chosen.address, alt: "The picture searched for" })
+    : h("div", { class: "no-picture" }, ofItem ? "" : "a shared code");
+  const name = h("strong", { id: "asked-name" }, chosen ? chosen.file.name || "Pasted picture" : ofItem ? `item ${state.query.id}` : "A code from a link");
+  show(place, h("div", { class: "card-head" }, h("h2", {}, "Searching for"), h("button", { type: "button", class: "quiet small", id: "clear", onclick: onclear }, "Clear")),
+    h("div", { class: "asked" }, preview, h("div", { class: "asked-words" }, name, info.takes_pictures && choose("Another picture", "small"), input)));
+  if (!ofItem) return;
+  api.item(state.collection, state.query.id).then((item) => {
+    name.textContent = nameOf(item);
+    preview.replaceWith(image(state.collection, item));
+  }, () => {}); // that it is gone is told by the search
+}
+
+function icon() {
+  return svg("svg", { viewBox: "0 0 24 24", width: 36, height: 36, fill: "none", stroke: "currentColor", "stroke-width": 1.5, "aria-hidden": "true" },
+    svg("rect", { x: 3, y: 4, width: 18, height: 16, rx: 3 }), svg("circle", { cx: 9, cy: 10, r: 1.6 }), svg("path", { d: "M4 18l5-5 4 4 3-3 4 4" }));
+}

@@ -1,0 +1,32 @@
+"""bitscale keys: made, listed and revoked; the file keeps hashes alone. And what serve refuses to do."""
+
+import hashlib
+import json
+
+from tests.cli.run import inside
+
+
+def test_keys_are_made_listed_and_revoked(tmp_path):
+    file = tmp_path / "keys.json"
+    made = inside("keys", "make", "camera", "--write", "--collection", "photos", "--keys", file, "--json")
+    table = json.loads(made.stdout)
+    assert table["role"] == "write"
+    assert table["collections"] == ["photos"]
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert table["key"] not in file.read_text()
+    assert hashlib.sha256(table["key"].encode()).hexdigest() in file.read_text()
+    plain = inside("keys", "make", "laptop", "--keys", file).stdout.strip()
+    assert plain.startswith("bitscale_")
+    listed = json.loads(inside("keys", "list", "--keys", file, "--json").stdout)["keys"]
+    assert [(key["name"], key["role"]) for key in listed] == [("camera", "write"), ("laptop", "read")]
+    assert "laptop" in inside("keys", "list", "--keys", file).stdout
+    assert inside("keys", "revoke", "laptop", "--keys", file).returncode == 0
+    assert inside("keys", "revoke", "laptop", "--keys", file).returncode == 1
+    assert len(json.loads(inside("keys", "list", "--keys", file, "--json").stdout)["keys"]) == 1
+
+
+def test_serving_where_others_can_reach_it_takes_a_key(tmp_path):
+    for words in (("--host", "0.0.0.0"), ("--require-keys",)):
+        refused = inside("serve", tmp_path / "c.bsc", *words, "--keys", tmp_path / "none.json")
+        assert refused.returncode == 1
+        assert "bitscale keys make" in refused.stderr

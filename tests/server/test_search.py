@@ -1,0 +1,147 @@
+"""Searching over HTTP gives what the library gives; what cannot be asked is refused in the one shape."""
+
+import base64
+
+import numpy as np
+import pytest
+
+from bitscale import Collection, Relaxed
+from tests.server.serving import error_of
+
+AT = "/v1/collections/coded/search"
+
+
+@pytest.fixture
+def client(serve, coded):
+    return serve(coded)
+
+
+@pytest.fixture(scope="module")
+def library(coded):
+    with Collection.open(coded, read_only=True) as opened:
+        yield opened
+
+
+def told(answer):
+    assert answer.status_code == 200, answer.text
+    return [(match["id"], match["distance"]) for match in answer.json()["matches"]]
+
+
+def wanted(results):
+    return [(match.id, match.distance) for match in results[0]]
+
+
+HOW = [{}, {"k": 3}, {"bits": 16}, {"radius": 26}, {"max_distance": 25.0}, {"where": ["label=even", "camera>=2"]}]
+HOW += [{"where": {"camera": 1}}, {"weights": np.linspace(2, 0.1, 64).tolist(), "k": 5, "bits": 40}]
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_ids_codes_and_relaxed_values_are_searched_for_as_in_the_library(client, library, how):
+    options = {"k": 10} | how
+    code = library.index.get([7])
+    relaxed = np.where(np.unpackbits(code.packed)[None] > 0, 0.5, -0.25)
+    by_code = {"code": base64.b64encode(code.packed.tobytes()).decode(), "model": library.model}
+    assert told(client.post(AT, json={"id": 7} | how)) == wanted(library.search(7, **options))
+    assert told(client.post(AT, json=by_code | how)) == wanted(library.search(code, **options))
+    values = Relaxed(relaxed, library.bit_weights, model=library.model)
+    asked = {"relaxed": relaxed[0].tolist(), "model": library.model}
+    assert told(client.post(AT, json=asked | how)) == wanted(library.search(values, **options))
+
+
+def test_an_explained_answer(client, library):
+    answer = client.post(AT, json={"id": 7, "explain": True, "bits": 32}).json()
+    row = library.search(7, bits=32)[0]
+    assert answer["verdict"] == row.verdict
+    assert answer["cutoff"]["distance"] == row.cutoff.distance
+    for told_match, match in zip(answer["matches"], row, strict=True):
+        assert told_match["verdict"] == match.verdict
+        assert told_match["itself"] == match.itself
+        assert len(told_match["disagree"]) == told_match["differing_bits"] == match.differing
+        assert told_match["item"]["labels"] == list(match.item.labels)
+
+
+BAD = [
+    {},
+    {"id": 7, "code": "AAAAAAAAAAA=", "model": "x"},
+    {"code": "AAAAAAAAAAA="},
+    {"code": "AAAA", "model": "MODEL"},
+    {"code": "AAAAAAAAAAA=", "model": "of another"},
+    {"code": "!", "model": "MODEL"},
+    {"relaxed": [0.5] * 63, "model": "MODEL"},
+    {"relaxed": [2.0] * 64, "model": "MODEL"},
+    {"id": 7, "k": 0},
+    {"id": 7, "k": 1_001},
+    {"id": 7, "k": "3"},
+    {"id": 7, "k": 3, "radius": 3},
+    {"id": 7, "bits": 65},
+    {"id": 7, "bits": 0},
+    {"id": 7, "radius": -1},
+    {"id": 7, "max_distance": -1},
+    {"id": 7, "weights": [1.0] * 63},
+    {"id": 7, "weights": [-1.0] * 64},
+    {"id": 7, "weights": [0.0] * 64},
+    {"id": 7, "emphasis": {"kind": -1.0}},
+    {"id": 7, "emphasis": {"kind": 1.0}},
+    {"id": 7, "where": ["nothing=3"]},
+    {"id": 7, "where": {"nothing": 3}},
+    {"id": 7, "where": ["path~pictures"]},
+    {"id": 7, "where": ["no condition"]},
+    {"id": 7, "path": "/etc/passwd"},
+    {"id": 7, "url": "http://127.0.0.1/"},
+    {"id": -1},
+    {"id": 1 << 63},
+    [],
+    7,
+]
+
+
+@pytest.mark.parametrize("body", BAD)
+def test_what_cannot_be_asked_is_refused(client, library, body):
+    if isinstance(body, dict) and body.get("model") == "MODEL":
+        body = body | {"model": library.model}
+    answer = client.post(AT, json=body)
+    assert answer.status_code == 422
+    error_of(answer)
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_numbers_that_are_none(client, value):
+    headers = {"content-type": "application/json"}
+    for field in (f'"weights": [{", ".join([value] * 64)}]', f'"max_distance": {value}'):
+        answer = client.post(AT, content=f'{{"id": 7, {field}}}', headers=headers)
+        assert answer.status_code == 422
+        error_of(answer)
+
+
+def test_an_item_or_a_collection_that_is_not_there(client):
+    assert error_of(client.post(AT, json={"id": 10_000}))["type"] == "UnknownItem"
+    assert client.post(AT, json={"id": 10_000}).status_code == 404
+    assert client.post(AT.replace("coded", "other"), json={"id": 1}).status_code == 404
+
+
+def test_an_uploaded_picture(serve, photos):
+    client = serve(photos)
+    at = "/v1/collections/photos/search/picture"
+    with Collection.open(photos, read_only=True) as opened:
+        item = opened.item(4)
+        expected = wanted(opened.search(item.path, k=3, bits=24))[:3]  # an upload is no item, which would come besides
+    with open(item.path, "rb") as file:
+        data = file.read()
+    headers = {"content-type": "image/png"}
+    assert told(client.post(at, content=data, headers=headers, params={"k": 3, "bits": 24})) == expected
+    assert told(client.post(at, files={"picture": ("x", data)}, params={"k": 3, "bits": 24})) == expected
+    again = client.post(at, content=data, headers=headers).json()
+    by_code = {"code": again["query"]["code"], "model": again["model"], "k": 3, "bits": 24}
+    assert told(client.post("/v1/collections/photos/search", json=by_code)) == expected
+    for bad in (
+        {"k": 0},
+        {"k": 1, "radius": 1},
+        {"path": "/etc/passwd"},
+        {"emphasis": '{"a": -1}'},
+        {"weights": "nan"},
+    ):
+        assert error_of(client.post(at, content=data, headers=headers, params=bad))["status"] == 422
+    assert error_of(client.post(at, content=b"no picture", headers=headers))["type"] == "UnreadablePicture"
+    assert str(photos.parent) not in client.post(at, content=b"no picture", headers=headers).text
+    assert error_of(client.post(at, content=b"", headers=headers))["status"] == 422
+    assert error_of(client.post(at, content=data, headers={"content-type": "text/plain"}))["status"] == 415
