@@ -24,10 +24,10 @@ import numpy as np
 
 import bitscale as bs
 from bitscale.collection import Collection
-from bitscale.collection.database import Database
 from bitscale.collection.items import path_key
-from bitscale.collection.schema import TABLES
-from bitscale.collection.seal import SEAL_ITEMS
+from bitscale.collection.segments.seal import SEAL_ITEMS
+from bitscale.collection.store.database import Database
+from bitscale.collection.store.schema import TABLES
 from timing import interleaved, machine
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -1,11 +1,17 @@
 """Indexing: pictures a second against decoding alone, and a folder in which nothing changed.
 
     python benchmarks/indexing.py [--pictures 2000] [--rounds 5] [--files 100000] [--out results/indexing.json]
+    python benchmarks/indexing.py --photographs FOLDER [--most 300] [--rounds 3] [--out results/photographs.json]
 
 Generated JPEGs of 500 x 375 go into a collection with the bundled small model (fashion-mnist), and through the same
 decoder in as many processes without anything after it; interleaved rounds, medians. The decoder alone is a plain
 pool of processes, each with its share of the files, so that it pays for no queue of ours. Starting the processes
 counts on both sides. The folder in which nothing changed holds `--files` files.
+
+With --photographs, real ones: `index` with the model that needs no training, from nothing, against a loop that decodes
+in a plain pool of processes and runs the network, and does nothing else; processor time of all processes, wall time,
+and the most memory that all processes of `index` held at once. Then a search by file from the shell, against Python
+importing onnxruntime and Pillow.
 """
 
 from __future__ import annotations
@@ -17,22 +23,27 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
+import psutil
 from PIL import Image
 
 from bitscale.collection import Collection
-from bitscale.data.decode import read_picture
-from bitscale.data.workers import cores, decode_files
 from bitscale.hashers import load_hasher
+from bitscale.pictures.arrays import read_picture
+from bitscale.pictures.listing import list_pictures
+from bitscale.pictures.workers import cores, decode_files
 from timing import machine
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDTH, HEIGHT = 500, 375
 DECODE = """
 import sys, warnings
-from bitscale.data.decode import Form, LIMITS, decode
+from bitscale.pictures.decode import LIMITS, decode
+from bitscale.pictures.form import Form
 warnings.simplefilter("ignore")
 size, channels = tuple(map(int, sys.argv[1].split("x"))), int(sys.argv[2])
 form = Form(size, channels)
@@ -152,6 +163,109 @@ def unchanged(work: Path, n: int) -> dict[str, object]:
     return {"files": n, "seconds": round(float(np.median(seconds)), 3), "at most": 10}
 
 
+LOOP = """
+import sys
+from concurrent.futures import ProcessPoolExecutor
+import numpy as np
+from PIL import Image
+from bitscale.features import make_features
+def square(path):
+    with Image.open(path) as picture:
+        picture.draft("RGB", (448, 448))
+        picture = picture.convert("RGB")
+        side = min(picture.size)
+        left, top = (picture.width - side) // 2, (picture.height - side) // 2
+        box = (left, top, left + side, top + side)
+        return np.asarray(picture.resize((224, 224), Image.Resampling.BILINEAR, box=box))
+if __name__ == "__main__":
+    paths, network = sys.stdin.read().splitlines(), make_features(sys.argv[1])
+    with ProcessPoolExecutor(int(sys.argv[2])) as pool:
+        waiting = []
+        for pixels in pool.map(square, paths, chunksize=8):
+            waiting.append(pixels)
+            if len(waiting) == 32:
+                network.compute(np.stack(waiting))
+                waiting = []
+        if waiting:
+            network.compute(np.stack(waiting))
+"""
+
+
+def spent(run: Callable[[], subprocess.Popen[str]]) -> dict[str, float]:
+    """Wall and processor seconds of a program and its children, and the most memory they held together (MB)."""
+    before, start, most = os.times(), time.perf_counter(), 0
+    process = run()
+    whole = psutil.Process(process.pid)
+    while process.poll() is None:
+        held = 0
+        for one in [whole, *_children(whole)]:
+            with suppress(psutil.Error):
+                held += one.memory_full_info().uss
+        most = max(most, held)
+        time.sleep(0.2)
+    if process.returncode:
+        raise SystemExit(f"it failed: {process.args}")
+    after = os.times()
+    processor = after.children_user + after.children_system - before.children_user - before.children_system
+    return {"seconds": time.perf_counter() - start, "processor seconds": processor, "megabytes": most / 1e6}
+
+
+def _children(process: psutil.Process) -> list[psutil.Process]:
+    with suppress(psutil.Error):
+        return process.children(recursive=True)
+    return []
+
+
+def photographs(work: Path, folder: Path, most: int, rounds: int, features: str) -> dict[str, object]:
+    """`index` of real photographs from nothing, against decoding them and running the network alone; and a search."""
+    (work / "in").mkdir()
+    paths = [Path(file.path) for file in list_pictures(str(folder)).files][:most]
+    for i, path in enumerate(paths):
+        (work / "in" / f"{i:06d}{path.suffix}").symlink_to(path)
+    (work / "loop.py").write_text(LOOP)
+    program, told = [sys.executable, "-m", "bitscale"], "\n".join(str(path) for path in sorted((work / "in").iterdir()))
+
+    def loop() -> subprocess.Popen[str]:
+        command = [sys.executable, str(work / "loop.py"), features, str(cores())]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True)
+        process.stdin.write(told)
+        process.stdin.close()
+        return process
+
+    homes = iter(work / f"{i}.bsc" for i in range(rounds + 1))
+
+    def index() -> subprocess.Popen[str]:
+        options = ["-c", str(next(homes)), "--features", features, "--json"]
+        return subprocess.Popen([*program, "index", str(work / "in"), *options], stdout=subprocess.DEVNULL, text=True)
+
+    def search() -> subprocess.Popen[str]:
+        query = [str(work / "0.bsc"), str(paths[0]), "--json"]
+        return subprocess.Popen([*program, "search", *query], stdout=subprocess.DEVNULL, text=True)
+
+    def imports() -> subprocess.Popen[str]:
+        return subprocess.Popen([sys.executable, "-c", "import onnxruntime, PIL"], text=True)
+
+    runs = {"loop": loop, "index": index, "search": search, "imports": imports}
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            found[name].append(spent(run))
+            print(name, found[name][-1], flush=True)
+    medians = {
+        name: {key: round(float(np.median([row[key] for row in rows])), 2) for key in rows[0]}
+        for name, rows in found.items()
+    }
+    processor = {name: row["processor seconds"] for name, row in medians.items()}
+    return {
+        "photographs": len(paths),
+        "features": features,
+        "rounds": rounds,
+        "medians": medians,
+        "index against the loop, processor time": round(processor["loop"] / processor["index"], 3),
+        "search beyond imports, processor seconds": round(processor["search"] - processor["imports"], 2),
+    }
+
+
 def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -160,7 +274,17 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=100_000)
     parser.add_argument("--processes", type=int, default=cores())
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "indexing.json")
+    parser.add_argument("--photographs", type=Path)
+    parser.add_argument("--most", type=int, default=300)
+    parser.add_argument("--features", default="mobilenetv2@224")
     options = parser.parse_args()
+    if options.photographs:
+        with tempfile.TemporaryDirectory() as folder:
+            how = options.photographs, options.most, options.rounds, options.features
+            real = {"machine": machine(), **photographs(Path(folder), *how)}
+        options.out.write_text(json.dumps(real, indent=1) + "\n")
+        print(json.dumps(real, indent=1))
+        return
     with tempfile.TemporaryDirectory() as folder:
         found = {
             "machine": machine(),

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.collection.server import Server
-from tests.collection.tasks import PREPARED, copied, ended
+from tests.collection.torture.server import Server
+from tests.collection.torture.tasks import PREPARED, copied, ended
 
 
 @pytest.fixture(scope="session")

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from bitscale.data.images import as_images
-from bitscale.data.splits import Labelled
+from bitscale.data.labelled import Labelled
 from bitscale.hashers import Hasher, make_hasher
-from tests.data.pictures import save
+from tests.pictures.made import save
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 3), dtype=np.uint8)
 

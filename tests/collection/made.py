@@ -14,7 +14,7 @@ def hasher(n_bits=16, seed=0):
     made = bs.make_hasher("lsh", n_bits=n_bits, features="none", seed=seed)
     rows = rng.normal(size=(32, 4)).astype(np.float32)
     labels = np.zeros(32, np.int64)
-    return made.fit(bs.data.splits.Labelled(rows, labels, ("one",)))
+    return made.fit(bs.data.Labelled(rows, labels, ("one",)))
 
 
 def codes_for(home, n, seed=0):

@@ -9,6 +9,7 @@ import pytest
 import bitscale as bs
 from bitscale.collection import Collection, NewItem, Skipped
 from bitscale.errors import CollectionBusy, CorruptFile, FileError, InputError, ModelMismatch
+from bitscale.hamming import distances
 from tests.collection.made import codes_for, fill, hasher, items_for
 
 
@@ -52,12 +53,17 @@ def test_search_is_the_index_and_the_rows(photos):
     query = codes_for(photos, 3, seed=5)
     expected = bs.ExactIndex(codes).search(query, 7, bits=9)
     found = photos.search(query, k=7, bits=9)
-    assert np.array_equal(found.hits.ids, expected.ids)
     assert np.array_equal(found.hits.distances, expected.distances)
-    assert [match.item.path for match in found[0]] == [f"/pictures/{id:04d}.jpg" for id in expected.ids[0]]
+    whole = distances(query, codes)  # ties among the first nine bits go by all of them, then by the id
+    first = distances(query, codes, bits=9)
+    wanted = [np.lexsort((np.arange(200), whole[i], first[i]))[:7].tolist() for i in range(3)]
+    assert found.hits.ids.tolist() == wanted
+    assert [match.item.path for match in found[0]] == [f"/pictures/{id:04d}.jpg" for id in wanted[0]]
+    assert {match.decided for row in found for match in row} <= {"distance", "full code", "id"}
     within = photos.search(query, radius=3)
     assert np.array_equal(within.hits.ids, bs.ExactIndex(codes).lookup(query, 3).ids)
-    assert photos.search(17, k=1)[0][0].id in np.flatnonzero((codes.packed == codes.packed[17]).all(1))
+    itself, other = photos.search(17, k=1)[0]
+    assert (itself.id, itself.decided, other.itself) == (17, "itself", False)
 
 
 def test_where_narrows(photos):
@@ -208,7 +214,7 @@ def test_create_and_open_refuse_what_they_must(tmp_path, photos):
 
 
 def test_sealing_happens_by_itself(photos, monkeypatch):
-    monkeypatch.setattr("bitscale.collection.seal.SEAL_ITEMS", 40)
+    monkeypatch.setattr("bitscale.collection.segments.seal.SEAL_ITEMS", 40)
     for step in range(10):
         fill(photos, 10, seed=step)
     photos._sealer.wait()

@@ -1,5 +1,8 @@
 """Conditions: what they find, and that nothing typed is ever run."""
 
+from dataclasses import replace
+from datetime import datetime
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +10,7 @@ from hypothesis import strategies as st
 
 from bitscale import Collection
 from bitscale.collection import NewItem
+from bitscale.collection.store.seen import Seen
 from bitscale.collection.where import Condition, condition, parse
 from bitscale.errors import InputError
 from tests.collection.made import codes_for, hasher
@@ -17,12 +21,20 @@ ROWS = [
     NewItem("/a/3.jpg", labels=("catfish",), metadata={"year": "2021", "a.b": 1, "path": "x"}, size=30),
     NewItem("/a/caf\u00e9 \udcff.jpg", metadata={"flag": True, "none": None, "year": 2021.5}),
 ]
+DAY = int(datetime(2024, 5, 3, 14, 2, 11).timestamp()) * 10**9
+TAKEN = [
+    Seen(4, 3, b"", {"taken": "2024-05-03T14:02:11", "camera": "Lumix DC-G9", "iso": 200}),
+    Seen(4, 3, b"", {"taken": "2024-06-30T00:00:00", "aperture": 2.8}),
+    Seen(4, 3, b"", {"taken": "2019-12-31T23:59:59", "camera": "Holga"}),
+    Seen(4, 3, b"", {}),
+]
 
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory):
     with Collection.create(tmp_path_factory.mktemp("w") / "c.bsc", hasher()) as made:
-        made.apply(codes=codes_for(made, len(ROWS)), items=ROWS)
+        rows = [replace(row, modified=DAY + place * 10**9 * 3600 * 24) for place, row in enumerate(ROWS)]
+        made.apply(codes=codes_for(made, len(ROWS)), items=rows, seen=TAKEN)
         yield made
 
 
@@ -52,6 +64,22 @@ def photos(tmp_path_factory):
         ("flag=true", [3]),
         ("none=null", [0, 1, 2, 3]),
         ("label=", []),
+        ("exif.taken>=2024-05", [0, 1]),
+        ("exif.taken=2024-05", [0]),
+        ("exif.taken>2024-05", [1]),
+        ("exif.taken<=2024-05-03", [0, 2]),
+        ("exif.taken<2024", [2]),
+        ("exif.taken!=2024", [2, 3]),
+        ("exif.taken=2024-05-03 14:02", [0]),
+        ("exif.camera~lumix", [0]),
+        ("exif.iso>=100", [0]),
+        ("exif.aperture=2.8", [1]),
+        ("exif.camera=Holga", [2]),
+        ("modified>=2024-05-05", [2, 3]),
+        ("modified=2024-05", [0, 1, 2, 3]),
+        ("modified<2024-05-03T14:02", []),
+        ("modified<=2024-05-03T14:02", [0]),
+        ("modified!=2024-05-03", [1, 2, 3]),
         (["label=cat", "year>2019"], [1]),
         (["label=cat", Condition("year", "=", 2019)], [0]),
     ],
@@ -75,7 +103,7 @@ def test_nothing_typed_stands_in_the_sql(field, sign, value):
     plain, _ = condition(Condition("a", sign, "b"))
     sql, values = condition(Condition(f"{field}\u00a7", sign, f"{value}"))
     assert sql == plain
-    assert value in values
+    assert {value, value.encode()} & set(values)
 
 
 @given(st.text())
@@ -97,3 +125,9 @@ def test_hostile_names_are_only_names(photos, nasty):
 def test_searching_within(photos):
     found = photos.search(np.int64(0), 10, where="label=cat")
     assert {match.id for match in found[0]} == {0, 1}
+
+
+def test_numbers_beyond_the_database_are_told_apart_from_what_is_no_number(photos):
+    for where in ("year=99999999999999999999", {"year": -(2**63) - 1}):
+        with pytest.raises(InputError, match="whole numbers of 64 bits"):
+            photos.select(where)

@@ -10,9 +10,10 @@ import pytest
 from PIL import Image
 
 from bitscale.errors import FileError, UnreadablePicture
-from bitscale.report.sheet import Section, Sheet, Tile, plain
-from bitscale.report.text import visible
-from bitscale.report.thumbnail import thumbnail
+from bitscale.views.sheet import Section, Sheet, Tile
+from bitscale.views.tables import Table
+from bitscale.views.text import visible
+from bitscale.views.thumbnail import thumbnails
 
 HOSTILE = ['"><script>alert(1)</script>.png', "a'b & <c>.png", "line\nbreak\t.png", "\udcfe\udcff.png", "\u202egnp.png"]
 
@@ -31,6 +32,10 @@ def parsed(page):
     tags = Tags()
     tags.feed(page)
     return tags
+
+
+def thumbnail(path):
+    return thumbnails([str(path)])[str(path)]
 
 
 def decoded(uri):
@@ -66,19 +71,18 @@ def test_pictures_are_upright_and_small(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 6  # turned by 90 degrees
     Image.fromarray(wide).save(tmp_path / "turned.jpg", exif=exif, quality=95)
-    small = decoded(thumbnail(str(tmp_path / "turned.jpg")))
+    small = decoded(thumbnail(tmp_path / "turned.jpg"))
     assert small.size == (48, 192)
     assert small.getpixel((24, 20))[0] > 200 > 50 > small.getpixel((24, 170))[0]
     Image.fromarray(np.full((5, 7, 4), 0, np.uint8)).save(tmp_path / "clear.png")
-    tiny = decoded(thumbnail(str(tmp_path / "clear.png")))
+    tiny = decoded(thumbnail(tmp_path / "clear.png"))
     assert (tiny.format, tiny.size, tiny.getpixel((0, 0))) == ("PNG", (7, 5), (255, 255, 255))
 
 
 def test_what_is_no_picture_is_said(tmp_path):
     (tmp_path / "x.png").write_bytes(b"no")
     for path in (tmp_path / "x.png", tmp_path / "none.png", tmp_path):
-        with pytest.raises(UnreadablePicture):
-            thumbnail(str(path))
+        assert isinstance(thumbnail(path), UnreadablePicture)
 
 
 def test_a_notebook_gets_a_part_and_is_told(tmp_path):
@@ -96,4 +100,11 @@ def test_a_folder_that_is_not_there(tmp_path):
 
 def test_visible():
     assert visible("a\nb\x1b\u202e\udcff\u00e9") == "a\\nb\\x1b\\u202e\\udcff\u00e9"
-    assert plain("<&>\"'") == "&lt;&amp;&gt;&quot;&#x27;"
+
+
+def test_tables_escape_and_show_everything():
+    table = Table("<h>", ["a", "<b>"], [["1", "x\x1b<i>"]], ["<n>", "m"]).html()
+    assert "<caption>&lt;h&gt;</caption>" in table
+    assert "<th>&lt;b&gt;</th>" in table
+    assert "<td>x\\x1b&lt;i&gt;</td>" in table
+    assert "&lt;n&gt;<br>m" in table

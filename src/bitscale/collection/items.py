@@ -7,14 +7,17 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
-from bitscale.errors import InputError
+from bitscale.errors import CorruptFile, InputError
 
 Row = tuple[int, "str | bytes | None", "bytes | None", int, int, "str | None", "str | None"]
 COLUMNS = "id, path, content, size, modified, labels, metadata"
 HASH_BYTES = 32  # SHA-256
 LARGEST = (1 << 63) - 1
+SHORT = 200  # characters of metadata that many items may share
+MOST_DEPTH = 64  # tables and lists within one another, in metadata
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class NewItem:
     modified: int = 0  # nanoseconds since 1970, as os.stat gives them
     labels: tuple[str, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    exif: Mapping[str, Any] = field(default_factory=dict)  # what its camera wrote down: see `pictures.exif`
 
 
 @dataclass(frozen=True)
@@ -67,17 +71,40 @@ def row_of(id: int, item: NewItem) -> Row:
 
 
 def item_of(row: Sequence[Any]) -> Item:
-    """The item that a row of the table `items` holds."""
-    id, path, content, size, modified, labels, metadata = row
-    return Item(
-        read_path(path),
-        content,
-        size,
-        modified,
-        tuple(json.loads(labels)) if labels else (),
-        json.loads(metadata) if metadata else {},
-        id,
-    )
+    """The item that a row of the table `items` holds, with its EXIF behind."""
+    id, path, content, size, modified, labels, metadata, exif = row
+    try:
+        names = read_labels(labels) if labels else ()
+        table, camera = (read_metadata(text) if text else {} for text in (metadata, exif))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise CorruptFile(
+            f"labels or metadata of item {id} cannot be read ({error}). Remove the item, or restore a backup."
+        ) from None
+    return Item(read_path(path), content, size, modified, names, table, camera, id)
+
+
+@lru_cache(4096)
+def read_labels(text: str) -> tuple[str, ...]:
+    """Labels from the text that the database holds; many items have the same."""
+    return tuple(json.loads(text))
+
+
+def read_metadata(text: str) -> dict[str, Any]:
+    """Metadata from the text that the database holds."""
+    flat = len(text) <= SHORT and "[" not in text and "{" not in text[1:]
+    table: dict[str, Any] = dict(_flat(text)) if flat else json.loads(text)  # each item has a table of its own
+    return table
+
+
+@lru_cache(4096)
+def _flat(text: str) -> dict[str, Any]:
+    table: dict[str, Any] = json.loads(text)
+    return table
+
+
+def in_range(number: int) -> int:
+    """A number that a file system gives (a size, a time) as the database can hold it: the nearest to it."""
+    return min(max(number, 0), LARGEST)
 
 
 def stored_path(path: str) -> str | bytes | None:
@@ -91,7 +118,10 @@ def stored_path(path: str) -> str | bytes | None:
     try:
         path.encode()
     except UnicodeEncodeError:
-        return os.fsencode(path)
+        try:
+            return os.fsencode(path)
+        except UnicodeEncodeError:
+            raise InputError(f"{path!r} can be no path: it is neither text nor what os.fsdecode gives.") from None
     return path
 
 
@@ -122,6 +152,28 @@ def metadata_text(metadata: Mapping[str, Any]) -> str | None:
     try:
         if not isinstance(metadata, Mapping) or not all(isinstance(key, str) for key in metadata):
             raise TypeError("keys must be text")
+        if deeper(metadata, MOST_DEPTH):
+            raise ValueError(f"tables and lists stand at most {MOST_DEPTH} deep in one another")
         return json.dumps(dict(metadata), ensure_ascii=True, allow_nan=False, sort_keys=True)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"metadata must be a table that JSON can hold ({error}). Got {metadata!r:.200}.") from None
+        raise InputError(f"metadata must be a table that JSON can hold ({error}). Got {_short(metadata)}.") from None
+
+
+def deeper(value: Any, levels: int) -> bool:
+    """Whether tables and lists stand more than so many levels deep in a value."""
+    layer = [value]
+    for _ in range(levels + 1):
+        inner = (one.values() if isinstance(one, Mapping) else one for one in layer if _holds(one))
+        layer = [each for some in inner for each in some]
+    return any(_holds(one) for one in layer)
+
+
+def _holds(value: Any) -> bool:
+    return isinstance(value, Mapping | list | tuple)
+
+
+def _short(value: Any) -> str:
+    try:
+        return f"{value!r:.200}"
+    except RecursionError:
+        return f"a {type(value).__name__} that is too deep to show"

@@ -1,15 +1,16 @@
-"""Pictures: the precision@k curve of a report, and how a training run went."""
+"""Plots: curves with a legend, and how a training run went."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from bitscale.errors import FileError, InputError
-from bitscale.evaluation import Report
 
-CURVE = (1, 2, 5, 10, 20, 50, 100, 200, 300, 500, 700, 1000)  # the k drawn
+Curves = Mapping[str, Sequence[tuple[float, float]]]  # points (x, y) by the name of their line
 ENDINGS = (".png", ".pdf", ".svg")
+PROGRAM = {".png": "Software", ".pdf": "Creator", ".svg": "Creator"}  # where a format keeps the name of the program
 
 
 def check_plot(path: Path) -> None:
@@ -21,34 +22,25 @@ def check_plot(path: Path) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
-        raise InputError("plots need matplotlib. Install it: pip install matplotlib") from error
+        raise InputError("plots need matplotlib. Install it: pip install 'bitscale[plot]'") from error
 
 
-def plot_precision(report: Report, path: Path) -> None:
-    """Draw precision@k, one line a code length."""
+def plot_curves(curves: Curves, path: Path, *, title: str, x: str, y: str, log: bool = False) -> None:
+    """Draw lines through points, one a name; `log` spreads the small values of x."""
     from matplotlib.figure import Figure
 
-    first = report.scores[0]
     figure = Figure(figsize=(6.4, 4.2), layout="constrained")
     axes = figure.add_subplot()
-    for length in report.lengths:
-        points = [
-            (int(score.metric.removeprefix("precision@")), score.percent)
-            for score in report.scores
-            if score.metric.startswith("precision@") and (score.bits, score.code) == (length.bits, length.code)
-        ]
-        axes.plot(
-            *zip(*sorted(points), strict=True), marker="o", markersize=3, label=f"{length.bits} bits, {length.code}"
-        )
-    axes.set_xscale("log")
-    axes.set_xlabel("k")
-    axes.set_ylabel("precision@k, %")
-    axes.set_title(
-        f"{first.method} on {first.features}, {first.dataset} ({first.protocol}), {first.ranking}", fontsize=10
-    )
+    for name, points in curves.items():
+        axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=name)
+    if log:
+        axes.set_xscale("log")
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.set_title(title, fontsize=10)
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
-    figure.savefig(path, dpi=150)
+    _save(figure, path)
 
 
 def plot_history(history: list[dict[str, Any]], path: Path) -> None:
@@ -67,4 +59,9 @@ def plot_history(history: list[dict[str, Any]], path: Path) -> None:
     shares.plot(steps, [100 * line["active"] for line in history], color="tab:orange", label="active triplets")
     shares.set_ylabel("active triplets, %")
     figure.legend(loc="upper right", fontsize=8)
-    figure.savefig(path, dpi=150)
+    _save(figure, path)
+
+
+def _save(figure: Any, path: Path) -> None:
+    """Write a figure that says it is of bitscale, so that it may be drawn anew later."""
+    figure.savefig(path, dpi=150, metadata={PROGRAM[path.suffix.lower()]: "bitscale"})

@@ -1,14 +1,16 @@
 """Plans: they hold every path whatever its name, and do nothing by themselves."""
 
 import csv
+import hashlib
 import json
 import os
 import subprocess
 
 import pytest
 
-from bitscale.collection import duplicates, plan
-from bitscale.collection.duplicates import Group, Member
+from bitscale.collection.duplicates import find as duplicates
+from bitscale.collection.duplicates import plan
+from bitscale.collection.duplicates.keep import Group, Member
 from bitscale.collection.items import Item
 from bitscale.errors import FileError, InputError
 
@@ -33,12 +35,38 @@ def hostile():
 def test_the_script_does_nothing_and_quotes_everything(hostile, tmp_path):
     plan.write_plan(hostile, tmp_path / "p.sh")
     text = (tmp_path / "p.sh").read_bytes()
-    assert all(line.startswith(b"#") or not line for line in text.split(b"\n"))
+    plain = [line for line in text.split(b"\n") if line and not line.startswith(b"#")]
+    assert [line[:8] for line in plain] == [b"same() {"]  # a function, which nothing calls
     commands = [line.removeprefix(b"# rm -- ") for line in text.split(b"\n") if line.startswith(b"# rm")]
     assert len(commands) == len(HOSTILE)  # none for related pictures
     for word, path in zip(commands, HOSTILE, strict=True):
         shown = subprocess.run(["bash", "-c", b"printf %s " + word], capture_output=True, check=True)
         assert shown.stdout == os.fsencode(path)
+
+
+@pytest.mark.parametrize("by", ["rm", "mv"])
+def test_a_freed_command_looks_at_both_files_first(tmp_path, by):
+    files = {name: tmp_path / name for name in ("keep.jpg", "it's a copy.jpg", "changed.jpg")}
+    for path in files.values():
+        path.write_bytes(b"the same")
+    content = hashlib.sha256(b"the same").digest()
+    members = tuple(Member(Item(str(path), content, id=i)) for i, path in enumerate(files.values()))
+    found = duplicates.Duplicates(items=3, identical=[Group("identical", members, "oldest")])
+    plan.write_plan(found, tmp_path / "p.sh", by, tmp_path / "away" if by == "mv" else None)
+    files["changed.jpg"].write_bytes(b"another")
+    freed = "\n".join(
+        line.removeprefix("# ") if line.startswith(("# same", "# mkdir")) else line
+        for line in (tmp_path / "p.sh").read_text().split("\n")
+    )
+    ran = subprocess.run(["bash", "-c", freed], capture_output=True, text=True)
+    assert f"left alone: {files['changed.jpg']}" in ran.stderr
+    assert sorted(path.name for path in tmp_path.glob("*.jpg")) == ["changed.jpg", "keep.jpg"]
+    assert [path.name for path in tmp_path.glob("away/*")] == (["1-it's a copy.jpg"] if by == "mv" else [])
+    with pytest.raises(InputError, match="to a folder"):
+        plan.write_plan(found, tmp_path / "p.sh", "mv")
+    with pytest.raises(InputError, match="by rm, mv, trash"):
+        plan.write_plan(found, tmp_path / "p.sh", "shred")
+    assert b"gio trash" in plan.as_shell(found, "trash")
 
 
 def test_the_other_plans_hold_every_path(hostile, tmp_path):

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from bitscale.collection import Collection, Skipped
-from bitscale.collection.scan import Known, Plan, compare, roots_of, scan
-from bitscale.data.listing import Listing, list_pictures
+from bitscale.collection.ingest.changed import Known, Plan, compare, roots_of, scan
 from bitscale.errors import DataError, VanishedFiles
+from bitscale.pictures.listing import Listing, list_pictures
 from tests.collection.folders import fill, model, touch
-from tests.data.pictures import save
+from tests.pictures.made import save
 
 
 @pytest.fixture

@@ -1,16 +1,18 @@
 import os
+import sys
 import threading
-import time
+import traceback
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from bitscale.collection import Collection
-from bitscale.collection.reindex import reindex
-from bitscale.data.decode import read_picture
+from bitscale.collection.ingest.reindex import reindex
 from bitscale.errors import ModelMismatch, VanishedFiles
+from bitscale.pictures.arrays import read_picture
 from tests.collection.folders import fill, model
+from tests.conftest import until
 
 OLD, NEW = model(32, seed=1), model(48, seed=2)
 
@@ -82,6 +84,12 @@ def test_pictures_that_cannot_be_read_stand_in_the_way_unless_dropped(collection
     assert collection.verify().ok
 
 
+def standing_in(thread):
+    """The functions that a thread is in just now."""
+    frame = sys._current_frames().get(thread.ident)
+    return [] if frame is None else [at.f_code.co_name for at, _ in traceback.walk_stack(frame)]
+
+
 def test_codes_of_the_old_model_cannot_slip_in_while_the_model_changes(collection):
     """An add that was checked before the switch must not be committed after it."""
     codes, other = collection.index.get([0]), model(seed=9)
@@ -99,7 +107,7 @@ def test_codes_of_the_old_model_cannot_slip_in_while_the_model_changes(collectio
     with collection._database.lock:
         thread = threading.Thread(target=late)
         thread.start()
-        time.sleep(0.2)  # it waits for the lock
+        until(lambda: "writing" in standing_in(thread))  # it waits for the lock
         collection.switch(other)
     thread.join()
     assert len(refused) == 1

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from bitscale import Codes, Collection
-from bitscale.collection.explain import (
+from bitscale.collection.search.explain import (
     EXPECTED,
     Cutoff,
     chance_distance,
     code_distances,
     differing,
     measure,
-    standard,
+    sample,
     usual_distance,
 )
 from bitscale.hamming import distances
@@ -104,13 +104,17 @@ def test_degenerate_collections(photos):
     assert photos.search(query, 1)[0].verdict == "similar"  # one item, the same code
     assert photos.search(photos_code(photos, np.arange(64) % 2), 1)[0].verdict == "not similar"
     fill(photos, np.zeros((999, 64), int))
-    assert measure(photos, 64).usual == 0
+    assert measure(photos.index, 1_000, 64).usual == 0
     assert photos.search(query, 1)[0].verdict == "cannot tell"  # every code is this one
     assert photos.search(photos_code(photos, np.arange(64) % 2), 1)[0].verdict == "not similar"
 
 
 def photos_code(photos, bits):
     return Codes(np.packbits(bits[None], axis=1), photos.bit_weights, photos.model)
+
+
+def standard(photos, bits):
+    return photos.search(photos_code(photos, np.zeros(64, int)), 1).version.standard(bits)
 
 
 def test_the_standard_is_kept_until_the_collection_changes(photos):
@@ -123,11 +127,28 @@ def test_the_standard_is_kept_until_the_collection_changes(photos):
     assert standard(photos, 16) is not standard(photos, 64)
 
 
+def test_a_standard_is_measured_when_asked_for(photos):
+    fill(photos, clustered(300, 5, 64, 0.1))
+    results = photos.search(photos_code(photos, np.zeros(64, int)), 3)
+    assert len(results[0]) == len(results.ids[0]) == 3
+    assert results.version.standards._kept == {}
+    assert results[0].verdict
+    assert list(results.version.standards._kept) == [(photos.model, 64)]
+
+
 def test_samples_are_of_living_items_and_repeatable(photos):
     fill(photos, clustered(6_000, 5, 64, 0.1))
     photos.remove(list(range(100, 5_900)))
-    drawn = photos.sample(50)
-    assert len(np.unique(drawn)) == len(drawn) == 50
-    assert set(drawn) <= set(range(100)) | set(range(5_900, 6_000))
-    assert np.array_equal(drawn, photos.sample(50))
-    assert len(photos.sample(10_000)) == 200
+    living = set(range(100)) | set(range(5_900, 6_000))
+    for draw in (lambda n: photos.sample(n), lambda n: sample(photos.index, 6_000, n)):
+        drawn = draw(50)
+        assert len(np.unique(drawn)) == len(drawn) == 50
+        assert set(drawn.tolist()) <= living
+        assert np.array_equal(drawn, draw(50))
+        assert len(draw(10_000)) == 200
+
+
+def test_samples_where_most_ids_are_taken_are_those_of_the_rows(photos):
+    """Both are drawn alike, so that verdicts did not change when the sample came to be drawn from the index."""
+    fill(photos, clustered(6_000, 5, 64, 0.1))
+    assert np.array_equal(sample(photos.index, 6_000, 1_024), photos.sample(1_024))

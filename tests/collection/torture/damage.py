@@ -10,8 +10,8 @@ import numpy as np
 
 from bitscale.collection import Collection
 from bitscale.errors import BitscaleError
-from tests.collection.tasks import PREPARED
-from tests.collection.world import World, hasher
+from tests.collection.torture.tasks import PREPARED
+from tests.collection.torture.world import World, hasher
 
 TAIL = [
     ["add", 90, 3],

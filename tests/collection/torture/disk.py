@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from tests.collection.shim import Kind, Step
+from tests.collection.torture.shim import Kind, Step
 
 SECTOR = 512
 

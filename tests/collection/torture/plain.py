@@ -7,7 +7,7 @@ from pathlib import Path
 
 import apsw
 
-from bitscale.files import write_whole
+from bitscale.atomic import write_whole
 
 
 def database(path: Path) -> apsw.Connection:

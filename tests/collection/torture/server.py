@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from bitscale.errors import BitscaleError
-from tests.collection import shim
+from tests.collection.torture import shim
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,23 @@ class Server:
             "OMP_NUM_THREADS": "1",
             "OPENBLAS_NUM_THREADS": "1",
         }
-        command = [sys.executable, "-m", "tests.collection.server"]
+        command = [sys.executable, "-m", "tests.collection.torture.server"]
         self._process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def run(
-        self, task: str, *args: Any, orders: shim.Orders | None = None, kill: float | None = None, patience: float = 120
+        self,
+        task: str,
+        *args: Any,
+        orders: shim.Orders | None = None,
+        kill: float | None = None,
+        after: int = 1,
+        patience: float = 300,
     ) -> Outcome:
-        """Run a task in a child; `kill` -9 it that many seconds after its first acknowledgement."""
+        """Run a task in a child; `kill` -9 it that many seconds after the acknowledgement of that number."""
         given = None
         if orders is not None:
             given = asdict(orders) | {"kinds": sorted(orders.kinds)}
-        job = {"task": task, "args": args, "orders": given, "kill": kill, "patience": patience}
+        job = {"task": task, "args": args, "orders": given, "kill": kill, "after": after, "patience": patience}
         self._process.stdin.write(json.dumps(job).encode() + b"\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
@@ -119,7 +125,7 @@ def child(job: dict[str, Any], pipe: int) -> None:
         orders = shim.Orders(**job["orders"] | {"kinds": frozenset(job["orders"]["kinds"])})
         shim.arm(orders)
     try:
-        value = getattr(importlib.import_module(f"tests.collection.{module}"), function)(ack, *job["args"])
+        value = getattr(importlib.import_module(f"tests.collection.torture.{module}"), function)(ack, *job["args"])
         shim.disarm()
         say({"value": value, "error": None, "trace": ""})
     except BaseException as error:
@@ -144,7 +150,7 @@ def serve(job: dict[str, Any]) -> Outcome:
     kill_at, killed = None, False
     while True:
         now = time.monotonic()
-        if kill_at is None and job["kill"] is not None and running.acks:
+        if kill_at is None and job["kill"] is not None and len(running.acks) >= job["after"]:
             kill_at = now + job["kill"]
         if not killed and (now >= deadline or (kill_at is not None and now >= kill_at)):
             os.kill(pid, signal.SIGKILL if now < deadline else signal.SIGABRT)
@@ -159,7 +165,7 @@ def serve(job: dict[str, Any]) -> Outcome:
 
 
 def main() -> None:
-    importlib.import_module("tests.collection.tasks").warm()
+    importlib.import_module("tests.collection.torture.tasks").warm()
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a task prints is no answer
     for line in requests:

@@ -9,11 +9,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from bitscale.collection import Collection, database, seal
-from bitscale.collection.manifest import Manifest, read_manifests
+from bitscale.collection import Collection
+from bitscale.collection.segments import seal
+from bitscale.collection.segments.manifest import Manifest, read_manifests
+from bitscale.collection.store import database
 from bitscale.errors import BitscaleError
-from tests.collection import shim
-from tests.collection.world import Operation, World, hasher, perform
+from tests.collection.torture import shim
+from tests.collection.torture.world import Operation, World, hasher, perform
 
 PREPARED: list[Operation] = [  # two segments, one with a dead item, and a log with additions and a removal
     ["add", 1, 12],
@@ -96,6 +98,7 @@ def leftovers(path: Path) -> list[str]:
     known = {f"segments/{segment.name}" for manifest in manifests for segment in manifest.segments}
     known |= {f"models/{model}.safetensors" for model in models}
     known |= {"items.db", "items.db-wal", "items.db-shm", "writer.lock", "writer.json", "segments", "models"}
+    known |= {"backups.jsonl"}  # where copies were written
     return sorted({str(file.relative_to(path)) for file in path.rglob("*")} - known)
 
 

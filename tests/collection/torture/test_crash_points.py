@@ -2,12 +2,13 @@
 
 import shutil
 from pathlib import Path
+from signal import SIGKILL
 
 import pytest
 
-from tests.collection.shim import CHANGES, Kind, Orders
-from tests.collection.tasks import PREPARED, copied, ended, leftovers, settled
-from tests.collection.world import World
+from tests.collection.torture.shim import CHANGES, Kind, Orders
+from tests.collection.torture.tasks import PREPARED, copied, ended, leftovers, settled
+from tests.collection.torture.world import World
 from tests.conftest import TORTURE
 
 OPERATIONS = {
@@ -44,7 +45,7 @@ def points(server, action, kinds, before, task, *args):
         outcome = server.run(
             task, *(arg.format(folder=folder) if isinstance(arg, str) else arg for arg in args), orders=orders
         )
-        assert outcome.signal in (0, 9), ended(outcome)
+        assert outcome.signal == (SIGKILL if outcome.hits else 0), ended(outcome)
         assert outcome.error is None, ended(outcome)
         yield outcome, folder
         if not outcome.died():

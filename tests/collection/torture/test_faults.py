@@ -10,10 +10,10 @@ from random import Random
 
 import pytest
 
-from tests.collection.shim import ALLOCATIONS, CHANGES, OPENS, Kind, Orders
-from tests.collection.tasks import PREPARED, copied, ended, settled
-from tests.collection.test_crash_points import OPERATIONS
-from tests.collection.world import World
+from tests.collection.torture.shim import ALLOCATIONS, CHANGES, OPENS, Kind, Orders
+from tests.collection.torture.tasks import PREPARED, copied, ended, settled
+from tests.collection.torture.test_crash_points import OPERATIONS
+from tests.collection.torture.world import World
 from tests.conftest import TORTURE, endurance
 
 FAULTS = {

@@ -8,9 +8,9 @@ import pytest
 
 from bitscale.collection import Collection
 from bitscale.errors import FileError
-from tests.collection.shim import Kind, Orders
-from tests.collection.tasks import ended
-from tests.collection.world import World, codes, hasher, perform
+from tests.collection.torture.shim import Kind, Orders
+from tests.collection.torture.tasks import ended
+from tests.collection.torture.world import World, codes, hasher, perform
 
 
 @pytest.fixture

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from bitscale.collection import Collection
-from bitscale.collection.database import Database
-from bitscale.collection.schema import FORMAT, FORMATS, format_of
+from bitscale.collection.store.database import Database
+from bitscale.collection.store.schema import FORMAT, FORMATS, format_of
 from bitscale.errors import FileError, NewerFormat
-from tests.collection import disk
-from tests.collection.shim import CHANGES, Kind, Orders
-from tests.collection.tasks import ended, settled
-from tests.collection.world import World
+from tests.collection.torture import disk
+from tests.collection.torture.shim import CHANGES, Kind, Orders
+from tests.collection.torture.tasks import ended, settled
+from tests.collection.torture.world import World
 
 GOLDEN = Path(__file__).with_name("golden")
 HELD = [["add", 1, 12], ["seal"], ["columns", 2, 4], ["remove", [1, 13]]]  # what each of them holds

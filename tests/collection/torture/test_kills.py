@@ -5,12 +5,13 @@ from random import Random
 import pytest
 
 from bitscale.collection import Collection
-from tests.collection.tasks import ended, settled
-from tests.collection.world import Operation, World, hasher
+from tests.collection.torture.tasks import ended, settled
+from tests.collection.torture.world import Operation, World, hasher
 from tests.conftest import endurance
 
 KILLS = 1_000
-LONGEST = 0.12  # seconds from the first sign of life to the kill
+LATEST = 20  # operations acknowledged before the kill, at most
+LONGEST = 0.02  # seconds from there to the kill
 ROUNDS = 4  # collections; their tests can run side by side
 MOST_ITEMS = 150
 
@@ -58,10 +59,8 @@ def test_nothing_acknowledged_is_lost(number, server, tmp_path, capsys):
     while killed < kills:
         seed += 100
         operations = plan(rng, world, seed, 40)
-        kill = rng.random() * LONGEST
-        outcome = server.run(
-            "tasks:continue_with", str(path), world.to_json(), operations, rng.random() < 0.5, kill=kill
-        )
+        task = ("tasks:continue_with", str(path), world.to_json(), operations, rng.random() < 0.5)
+        outcome = server.run(*task, kill=rng.random() * LONGEST, after=rng.randint(1, LATEST))
         assert outcome.error is None, ended(outcome)
         killed += outcome.died()
         n = sum(ack >= 0 for ack in outcome.acks)

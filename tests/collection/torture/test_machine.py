@@ -11,11 +11,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-import bitscale as bs
 from bitscale.collection import Collection
 from bitscale.errors import InputError
 from tests import oracle
-from tests.collection.world import N_BITS, World, code, codes, hasher, new_item, perform
+from tests.collection.torture.world import N_BITS, World, code, codes, hasher, new_item, perform
 from tests.conftest import TORTURE
 
 BITS = st.sampled_from([None, 1, 8, 13, N_BITS])
@@ -132,7 +131,7 @@ class Life(RuleBasedStateMachine):
         ids, stored, query = self.those(where, seed)
         collection = self.reader if reader else self.writer
         found = collection.search(query, k, bits=bits, where=where)
-        wanted, distances = oracle.search(stored, ids, query, k, bits=bits)
+        wanted, distances = oracle.ordered(stored, ids, query, k, bits)
         expected = [(int(i), float(d)) for i, d in zip(wanted[0], distances[0], strict=True) if i >= 0]
         self.same(found, expected)
 
@@ -141,17 +140,20 @@ class Life(RuleBasedStateMachine):
         ids, stored, query = self.those(where, seed)
         limit = {"max_distance": radius} if weighted else {"radius": radius}  # all bits weigh 1
         found = self.reader.search(query, bits=bits, where=where, **limit)
-        distances = bs.hamming.distances(query, stored, bits=bits)
-        self.same(found, oracle.within(distances, ids, radius)[0])
+        wanted, distances = oracle.ordered(stored, ids, query, max(len(ids), 1), bits)
+        pairs = zip(wanted[0].tolist(), distances[0].tolist(), strict=True)
+        self.same(found, [(i, d) for i, d in pairs if i >= 0 and d <= radius])
 
     @precondition(lambda self: self.world.items)
     @rule(data=st.data(), k=st.integers(1, 6))
     def search_by_item(self, data, k):
         id = data.draw(st.sampled_from(sorted(self.world.items)))
         ids, stored, _ = self.those(None, 0)
-        wanted, distances = oracle.search(stored, ids, codes([self.world.codes[id]], self.world.model), k)
+        query = codes([self.world.codes[id]], self.world.model)
+        wanted, distances = oracle.ordered(stored, ids, query, len(ids))
         pairs = zip(wanted[0].tolist(), distances[0].tolist(), strict=True)
-        self.same(self.reader.search(id, k), [(i, d) for i, d in pairs if i >= 0])
+        others = [(i, d) for i, d in pairs if i not in (-1, id)]
+        self.same(self.reader.search(id, k), [(id, 0.0), *others[:k]])  # the item searched for is a row more
 
     def those(self, where, seed):
         """Ids and codes that a condition leaves, straight from the dictionary, and a query."""

@@ -17,8 +17,8 @@ import shutil
 
 import pytest
 
-from tests.collection.damage import TAIL
-from tests.collection.tasks import PREPARED, ended
+from tests.collection.torture.damage import TAIL
+from tests.collection.torture.tasks import PREPARED, ended
 from tests.conftest import TORTURE, endurance
 
 MUTATIONS = 10_000

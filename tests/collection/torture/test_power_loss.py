@@ -11,10 +11,10 @@ from random import Random
 import pytest
 
 from bitscale.errors import BitscaleError
-from tests.collection import disk
-from tests.collection.shim import CHANGES, Kind, Orders, read_log
-from tests.collection.tasks import PREPARED, ended, settled
-from tests.collection.world import World
+from tests.collection.torture import disk
+from tests.collection.torture.shim import CHANGES, Kind, Orders, read_log
+from tests.collection.torture.tasks import PREPARED, ended, settled
+from tests.collection.torture.world import World
 from tests.conftest import endurance
 
 LIVES = {

@@ -5,21 +5,22 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from itertools import cycle
 
-import numpy as np
 import pytest
 
 from bitscale.collection import Collection
 from bitscale.errors import CollectionBusy, FileError
-from tests.collection.server import ROOT
-from tests.collection.steady import BATCH, main, version
-from tests.collection.world import World, codes, hasher, perform
+from tests.collection.torture.server import ROOT
+from tests.collection.torture.steady import BATCH, main, version
+from tests.collection.torture.world import World, codes, hasher, perform
 from tests.conftest import endurance
 
-SECONDS = endurance(60)
+VERSIONS = endurance(1_000)  # of the collection that a reader sees
+OPENED = endurance(300)
+ENDLESS = 10**9
 
 
 @pytest.fixture
@@ -30,11 +31,11 @@ def path(tmp_path):
 
 
 @contextmanager
-def writing(path, seconds=600.0, pause=0.005):
+def writing(path, pause=0.005):
     """A steady writer in a process of its own, killed at the end if it still runs."""
     paths = [str(ROOT), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tests.collection.steady", str(path), str(seconds), str(pause)]
+    command = [sys.executable, "-m", "tests.collection.torture.steady", str(path), str(ENDLESS), str(pause)]
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout.readline() == "begun\n"
@@ -54,62 +55,55 @@ def check_one_version(collection, where=None):
     return items[0].metadata["version"]
 
 
-def test_searches_see_one_version_and_do_not_wait(path, capsys):
-    """The best of three rounds counts: on a crowded machine all processes wait for a core."""
+def test_searches_see_one_version(path):
     with writing(path), Collection.open(path, read_only=True) as reader:
-        for _ in range(3):
-            waited, seen = [], set()
-            end = time.monotonic() + SECONDS
-            while time.monotonic() < end:
-                begin = time.perf_counter()
-                seen.add(check_one_version(reader, {"even": 1} if len(waited) % 4 == 0 else None))
-                waited.append(time.perf_counter() - begin)
-            p50, p99, most = np.percentile(waited, [50, 99, 100]) * 1000
-            with capsys.disabled():
-                print(
-                    f"\n{len(waited)} searches of {len(seen)} versions: {p50:.1f} ms, p99 {p99:.1f}, most {most:.1f}",
-                    end=" ",
-                )
-            assert len(seen) > 10
-            if p99 < 50:
+        seen = set()
+        for where in cycle([{"even": 1}, None, None, None]):
+            seen.add(check_one_version(reader, where))
+            if len(seen) == VERSIONS:
                 break
-    assert p99 < 50
+
+
+def test_searches_do_not_wait_for_a_writer(path):
+    """It is within a transaction, and stays there."""
+    with (
+        Collection.open(path) as writer,
+        Collection.open(path, read_only=True) as reader,
+        writer._database.writing() as connection,
+    ):
+        connection.execute("UPDATE items SET metadata = '{}'")
+        for where in ({"even": 1}, None):
+            assert check_one_version(reader, where) == 0
+        with Collection.open(path, read_only=True) as another:
+            assert check_one_version(another) == 0
 
 
 def test_many_readers_come_and_go(path):
     """Opening beside a writer that seals and compacts never fails, and never shows half a version."""
     with writing(path, pause=0.002):
-        end = time.monotonic() + SECONDS / 2
-        opened = 0
-        while time.monotonic() < end:
+        for _ in range(OPENED):
             with Collection.open(path, read_only=True) as reader:
                 check_one_version(reader)
-            opened += 1
+                assert reader.verify().problems == []
         with Collection.open(path, read_only=True) as reader:
-            assert reader.verify().ok
             reader.backup(path.with_name("copy.bsc"))
-    assert opened > 10
     with Collection.open(path.with_name("copy.bsc")) as copy:
         check_one_version(copy)
 
 
-def test_a_second_writer_is_told_at_once_who_is_first(path):
+def test_a_second_writer_is_told_who_is_first(path):
     with writing(path) as first:
-        begin = time.perf_counter()
         with pytest.raises(CollectionBusy, match=f"process {first.pid} on") as refusal:
             Collection.open(path)
-        assert time.perf_counter() - begin < 1
         assert "steady" in str(refusal.value)
-        assert "read_only" in str(refusal.value)
+        assert "searching works meanwhile" in str(refusal.value)
 
 
 def test_the_lock_is_free_once_its_holder_is_killed(path):
     with writing(path) as first:
         first.send_signal(signal.SIGKILL)
         first.wait()
-        begin = time.perf_counter()
         with Collection.open(path) as second:
-            assert time.perf_counter() - begin < 1
             check_one_version(second)
             assert second.verify().ok
 
@@ -132,14 +126,10 @@ def test_threads_share_a_handle(path):
                     codes([bytes([number, i, 1, 1])] * 3, 0), paths=[f"/{seed}/{j}" for j in range(3)]
                 )
                 assert collection.remove(ids[:2]) == 2
-            return 30
 
         def look():
-            searches = 0
             while not stop.is_set():
                 assert len(collection.search(codes([bytes(4)], 0), 5)[0]) == 5
-                searches += 1
-            return searches
 
         def keep_up():
             for _ in range(4):
@@ -149,10 +139,13 @@ def test_threads_share_a_handle(path):
         with ThreadPoolExecutor(5) as pool:
             looking = [pool.submit(look) for _ in range(2)]
             changing = [pool.submit(change, 1), pool.submit(change, 2), pool.submit(keep_up)]
-            for job in changing:
+            try:
+                for job in changing:
+                    job.result()
+            finally:
+                stop.set()
+            for job in looking:
                 job.result()
-            stop.set()
-            assert all(job.result() > 0 for job in looking)
         assert len(collection) == BATCH + 60
         assert collection.verify().ok
 
@@ -185,6 +178,8 @@ def test_a_fork_cannot_harm_the_collection(path):
 
 
 def test_the_writer_is_a_program(monkeypatch, path, capsys):
-    monkeypatch.setattr(sys, "argv", ["steady", str(path), "0.05", "0"])
+    monkeypatch.setattr(sys, "argv", ["steady", str(path), "3", "0"])
     main()
-    assert int(capsys.readouterr().out.split()[-1]) > 0
+    assert capsys.readouterr().out.split() == ["begun", "ended"]
+    with Collection.open(path, read_only=True) as reader:
+        assert check_one_version(reader) == 3

@@ -1,14 +1,17 @@
 """Sealing, compaction, backup, verification, falling back, changing the model, older formats."""
 
 import hashlib
+import resource
 import shutil
 
 import numpy as np
+import psutil
 import pytest
 
-from bitscale.collection import Collection, NewItem, schema
-from bitscale.collection.database import Database
-from bitscale.collection.verify import verify
+from bitscale.collection import Collection, NewItem
+from bitscale.collection.store import schema
+from bitscale.collection.store.database import Database
+from bitscale.collection.upkeep.verify import verify
 from bitscale.errors import CorruptFile, FileError, InputError, NewerFormat
 from tests.collection.made import codes_for, fill, hasher
 
@@ -165,6 +168,25 @@ def test_backup_while_in_use(photos, tmp_path):
     with Collection.open(photos.path, read_only=True) as reader:
         reader.backup(tmp_path / "second.bsc")
     assert verify(tmp_path / "second.bsc").facts["items"] == 50
+
+
+def test_a_backup_that_fails_leaves_no_file_open(photos, tmp_path):
+    photos.seal()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def held():
+        ours = [file.path for file in psutil.Process().open_files() if str(tmp_path) in file.path]
+        return sorted(path for path in ours if "items.db" not in path)  # SQLite keeps its own until the last is closed
+
+    before = held()
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))  # the copy of the database does not fit
+    try:
+        with pytest.raises(FileError) as refusal:
+            photos.backup(tmp_path / "copy.bsc")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert held() == before, refusal  # although the error, and with it every frame, is still here
+    assert list(tmp_path.glob("*copy*")) == []
 
 
 def test_another_model_takes_over_in_one_commit(photos):

@@ -8,16 +8,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from bitscale.collection.items import Skipped
-from bitscale.collection.store import is_below
-from bitscale.data.listing import Found, Listing, list_pictures
-from bitscale.data.workers import cores
+from bitscale.collection.items import Skipped, in_range
+from bitscale.collection.opened import Opened
+from bitscale.collection.store.rows import is_below
+from bitscale.collection.uploads import is_upload
 from bitscale.errors import DataError, VanishedFiles
-
-if TYPE_CHECKING:
-    from bitscale.collection.collection import Collection
+from bitscale.machine import cores
+from bitscale.pictures.listing import Found, Listing, list_pictures
 
 MISSING_SHARE = 0.1  # of the known pictures below a root: more than this missing is taken for an accident
 
@@ -44,9 +43,10 @@ class Plan:
     skipped: list[Skipped] = field(default_factory=list)  # broken as before, or not to be looked at
     retried: set[str] = field(default_factory=set)  # broken before, and changed since
     forgotten: list[str] = field(default_factory=list)  # broken before, and gone
+    left_out: list[str] = field(default_factory=list)  # RAW and video files
 
 
-def scan(collection: Collection, sources: Iterable[str | os.PathLike[str]], *, accept_missing: bool = False) -> Plan:
+def scan(collection: Opened, sources: Iterable[str | os.PathLike[str]], *, accept_missing: bool = False) -> Plan:
     """Compare files and folders with the collection.
 
     A root that vanished or is empty, or more than a tenth of the known pictures below one missing, raises
@@ -55,9 +55,12 @@ def scan(collection: Collection, sources: Iterable[str | os.PathLike[str]], *, a
     """
     plan, totals = Plan(), {}
     for root in roots_of(sources):
-        known = {row[1]: Known(*row) for row in collection.listing(root)}
+        listed = (Known(*row) for row in collection.listing(root))
+        known = {one.path: one for one in listed if not is_upload(collection.path, one.path)}
         totals[root] = len(known)
-        plan.missing += compare(plan, look_at(root, collection, known), known, collection.skipped(root))
+        listing = look_at(root, collection, known)
+        plan.left_out += listing.left_out
+        plan.missing += compare(plan, listing, known, collection.skipped(root))
     elsewhere = len(collection) > sum(totals.values())
     _find_moved(plan, _gone_elsewhere(collection, totals, plan.new) if elsewhere else [])
     if not accept_missing:
@@ -72,14 +75,14 @@ def scan(collection: Collection, sources: Iterable[str | os.PathLike[str]], *, a
 
 def roots_of(sources: Iterable[str | os.PathLike[str]]) -> list[str]:
     """Absolute paths, none below another."""
-    found: list[str] = []
-    for path in sorted({os.path.abspath(os.fspath(source)) for source in sources}):
-        if not any(is_below(path, root) for root in found):
-            found.append(path)
-    return found
+    roots: list[str] = []
+    for path in sorted({os.path.abspath(os.fsdecode(source)) for source in sources}):
+        if not any(is_below(path, root) for root in roots):
+            roots.append(path)
+    return roots
 
 
-def look_at(root: str, collection: Collection, known: dict[str, Known]) -> Listing:
+def look_at(root: str, collection: Opened, known: dict[str, Known]) -> Listing:
     """The pictures below a root; none where one that is known is not there any more."""
     if not os.path.lexists(root):
         if not known:
@@ -88,7 +91,8 @@ def look_at(root: str, collection: Collection, known: dict[str, Known]) -> Listi
     listing = list_pictures(root, [str(collection.path)])
     if root in listing.closed:
         raise DataError(f"{root} cannot be looked at ({listing.closed[root]}). Nothing was changed.")
-    return listing
+    files = [Found(file.path, in_range(file.size), in_range(file.modified)) for file in listing.files]
+    return Listing(files, listing.closed, listing.left_out)
 
 
 def compare(plan: Plan, listing: Listing, known: dict[str, Known], skipped: Sequence[Skipped]) -> list[Known]:
@@ -113,7 +117,7 @@ def compare(plan: Plan, listing: Listing, known: dict[str, Known], skipped: Sequ
     return [one for one in known.values() if not any(is_below(one.path, at) for at in out_of_sight)]
 
 
-def _gone_elsewhere(collection: Collection, roots: Iterable[str], new: Sequence[Found]) -> list[Known]:
+def _gone_elsewhere(collection: Opened, roots: Iterable[str], new: Sequence[Found]) -> list[Known]:
     """Items outside the roots whose files are gone, each as large as a new file: their folder may have been moved."""
     sizes = {file.size for file in new}
     listed = (Known(*row) for row in collection.listing()) if sizes else ()
@@ -147,13 +151,13 @@ def _find_moved(plan: Plan, elsewhere: Sequence[Known]) -> None:
         return
     with ThreadPoolExecutor(cores()) as readers:
         contents = list(readers.map(_content, candidates))
-    found: dict[str, Known] = {}
+    moved: dict[str, Known] = {}
     for file, content in zip(candidates, contents, strict=True):
         if content is not None and lost.get((file.size, content)):
-            found[file.path] = lost[file.size, content].pop()
-    plan.moved = [(file, found[file.path]) for file in candidates if file.path in found]
-    gone = {known.id for known in found.values()}
-    plan.new = [file for file in plan.new if file.path not in found]
+            moved[file.path] = lost[file.size, content].pop()
+    plan.moved = [(file, moved[file.path]) for file in candidates if file.path in moved]
+    gone = {known.id for known in moved.values()}
+    plan.new = [file for file in plan.new if file.path not in moved]
     plan.missing = [known for known in plan.missing if known.id not in gone]
 
 

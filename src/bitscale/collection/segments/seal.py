@@ -7,6 +7,7 @@ head, so that falling back to it loses nothing.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from dataclasses import replace
 from pathlib import Path
@@ -14,17 +15,18 @@ from pathlib import Path
 import apsw
 import numpy as np
 
-from bitscale.collection.database import Database
-from bitscale.collection.manifest import Manifest, SegmentFile, read_manifests, write_manifest
-from bitscale.collection.serving import SEGMENTS, Serving, empty_index, replay
-from bitscale.collection.store import read_changes, read_state, write_state
+from bitscale.atomic import sync_folder
+from bitscale.collection.segments.manifest import Manifest, SegmentFile, read_manifests, write_manifest
+from bitscale.collection.segments.serving import SEGMENTS, Serving, empty_index, replay
+from bitscale.collection.store.database import Database
+from bitscale.collection.store.rows import count_change, read_changes, read_state, write_state
 from bitscale.errors import CorruptFile, FileError
-from bitscale.files import sync_folder
 from bitscale.index.exact import ExactIndex
 from bitscale.index.file import file_identity
 
 MODELS = "models"
 SEAL_ITEMS = 1 << 16  # codes in the log from which on a segment is worth its file
+PROBLEM = "sealing"  # the note that keeps why the last seal failed
 
 
 def seal(folder: Path, database: Database, serving: Serving, *, everything: bool = False) -> Manifest:
@@ -51,6 +53,28 @@ def seal(folder: Path, database: Database, serving: Serving, *, everything: bool
     )
     with database.writing() as connection:
         return commit(connection, after, base if not everything else None)
+
+
+def seal_noting_problems(folder: Path, database: Database, serving: Serving) -> None:
+    """Seal, and keep with the collection why it failed, until a later seal succeeds."""
+    try:
+        seal(folder, database, serving)
+    except FileError as error:
+        with contextlib.suppress(FileError):  # the disk may be full for a note as well
+            _note_problem(database, str(error))
+        raise
+    _note_problem(database, None)
+
+
+def _note_problem(database: Database, problem: str | None) -> None:
+    with database.reading() as connection:
+        noted = connection.execute("SELECT value FROM notes WHERE key = ?", (PROBLEM,)).get
+    if noted != problem:
+        with database.writing() as connection:
+            connection.execute("DELETE FROM notes WHERE key = ?", (PROBLEM,))
+            if problem is not None:
+                connection.execute("INSERT INTO notes VALUES (?, ?)", (PROBLEM, problem))
+            count_change(connection)
 
 
 def write_segment(folder: Path, index: ExactIndex, generation: int) -> SegmentFile:

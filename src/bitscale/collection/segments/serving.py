@@ -6,23 +6,26 @@ outside engine would stand in its place, with the log as the queue of what it ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
 
 import apsw
 import numpy as np
 
+from bitscale.arrays import Int
 from bitscale.codes import Codes
-from bitscale.collection.database import Database
-from bitscale.collection.manifest import Manifest, SegmentFile, read_manifests
-from bitscale.collection.store import I64, U8, Change, State, read_changes, read_state
+from bitscale.collection.segments.manifest import Manifest, SegmentFile, read_manifests
+from bitscale.collection.store.again import again
+from bitscale.collection.store.database import Database
+from bitscale.collection.store.rows import U8, Change, State, read_changes, read_state
 from bitscale.errors import CorruptFile, FileError
+from bitscale.index.base import Index
 from bitscale.index.exact import ExactIndex
 from bitscale.index.file import file_identity
 
 SEGMENTS = "segments"
-TRIES = 5  # while a writer replaces segments under a reader's hands
+UNKNOWN = State(-1, -1, -1, -1)
 
 
 class Serving:
@@ -31,7 +34,7 @@ class Serving:
     def __init__(self, folder: Path, database: Database) -> None:
         self.folder, self.database = folder, database
         self._open: dict[str, ExactIndex] = {}  # by segment file
-        self.state = State(-1, -1, -1, -1)
+        self.state = UNKNOWN
         self.manifest: Manifest
         self.index: ExactIndex
         self.fell_back = False  # the head manifest or a segment of it is damaged
@@ -40,35 +43,30 @@ class Serving:
     def refresh(self) -> State:
         """Bring the index level with the database; costs one small query when nothing has changed."""
         with self.database.lock:
-            for last in (*[False] * (TRIES - 1), True):
-                try:
-                    return self._refresh()
-                except FileError:
-                    if last or not self._moved_on():
-                        raise
-            raise AssertionError
+            return again(self._refresh, FileError, overtaken=self._moved_on)
 
     def _refresh(self) -> State:
         with self.database.reading() as connection:
-            state = read_state(connection)
-            if state == self.state:
+            state, before = read_state(connection), self.state
+            if state == before:
                 return state
-            if state.generation != self.state.generation:
+            self.state = UNKNOWN  # whatever ends this half-way: the next time all is loaded anew
+            after = before.seq
+            if state.generation != before.generation:
                 self.manifest, self.index, self._open = self._load(connection)
                 after = self.manifest.sealed
-            else:
-                after = self.state.seq
             if after < state.seq:
-                try:
-                    replay(self.index, read_changes(connection, after, (self.index.n_bits + 7) // 8))
-                except BaseException:
-                    self.state = State(-1, -1, -1, -1)  # half replayed: load anew next time
-                    raise
+                replay(self.index, read_changes(connection, after, (self.index.n_bits + 7) // 8))
             self.state = state
         return state
 
+    def forget(self) -> None:
+        """Load everything anew the next time."""
+        with self.database.lock:
+            self.state, self._open = UNKNOWN, {}
+
     def _moved_on(self) -> bool:
-        """Whether the manifest has changed since it was looked at: a missing file may then be none of our trouble."""
+        """Whether a writer changed the manifest since it was read: a file missing by then does not matter."""
         if not self.database.read_only:
             return False
         with self.database.reading() as connection:
@@ -94,9 +92,9 @@ class Serving:
                 problems.append(str(error))
         raise CorruptFile(f"{self.folder}: {problems[0]}")
 
-    def reader(self) -> Callable[[list[int]], Codes]:
-        """Gives codes by id as they are now, whatever comes and goes afterwards."""
-        return copy(self.index).get
+    def snapshot(self) -> Index:
+        """The index as it is now, whatever comes and goes afterwards."""
+        return copy(self.index)
 
     def segment(self, segment: SegmentFile) -> ExactIndex:
         """A segment file, opened once and checked against what the manifest says of it."""
@@ -128,7 +126,7 @@ def empty_index(manifest: Manifest) -> ExactIndex:
 
 def replay(index: ExactIndex, changes: Iterator[Change]) -> None:
     """Apply lines of the log; additions that follow one another go in together."""
-    ids: list[I64] = []
+    ids: list[Int] = []
     codes: list[U8] = []
 
     def flush() -> None:

@@ -1,47 +1,47 @@
 """The collection's SQLite: one connection, pages under checksums, and errors that name the cure.
 
-apsw brings its own SQLite, new enough for a write-ahead log that two processes can trust, and SQLite's own
-`cksumvfs`, which keeps a checksum in every page: a damaged page is an error, never an answer.
+apsw brings its own SQLite, new enough for a write-ahead log that two processes can trust.
 """
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
-from urllib.parse import quote
 
 import apsw
-import apsw.sqlite_extra
 
-from bitscale.errors import CorruptFile, FileError
+from bitscale.collection.store.connect import connect, seen_from_outside
+from bitscale.collection.store.text_search import TEXT_SEARCH
+from bitscale.collection.store.turn import Hold, Turn
+from bitscale.errors import BitscaleError, CorruptFile, FileError, MustReopen
 
 SAFE_WAL = 3_051_003  # before it a write-ahead log can be corrupted by two writers
 BUSY_MILLISECONDS = 5_000
 PAGE = 4_096  # bytes
 RESERVED = 8  # bytes a page, for its checksum
 CHECKPOINT_PAGES = 1_000
-NO_ROOM_FOR_INDEX = (apsw.SQLITE_IOERR_SHMOPEN, apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMMAP)
-NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "ncpfs", "afs", "9p", "fuse.sshfs", "glusterfs", "ceph"})
 
 
 class Database:
-    """One connection to a collection's database; a lock lets threads take turns."""
+    """One connection to a collection's database; threads take turns, and find no transaction but their own."""
 
     def __init__(self, path: Path, *, read_only: bool = False, create: bool = False) -> None:
         self.path, self.read_only = path, read_only
-        self.lock = threading.RLock()
+        self.lock = Turn(self._leave_nothing_open)
         self._process = os.getpid()
-        self._seen = seen_from_outside(path) if path.is_file() else (0, 0)
-        if apsw.sqlite_lib_version() and apsw.SQLITE_VERSION_NUMBER < SAFE_WAL:
+        self._closed = False
+        if apsw.SQLITE_VERSION_NUMBER < SAFE_WAL:
             raise FileError(f"SQLite {apsw.sqlite_lib_version()} is too old for a safe log. Upgrade apsw.")
         if not create and not path.is_file():
             raise FileError(f"{path} is missing: {path.parent} is no collection, or is incomplete.")
-        with translated(path):
-            self.connection, self._frozen = _connect(path, read_only, create)
+        self._connect(create)
+
+    def _connect(self, create: bool = False) -> None:
+        self._seen = seen_from_outside(self.path) if self.path.is_file() else (0, 0)
+        with translated(self.path):
+            self.connection, self._frozen = connect(self.path, self.read_only, create)
             try:
                 self._refuse_half_open()
                 self._configure(create)
@@ -62,6 +62,8 @@ class Database:
             self.connection.reserve_bytes("main", RESERVED)
             run("PRAGMA journal_mode = WAL")
         run("PRAGMA temp_store = MEMORY")
+        for name, (function, arguments) in TEXT_SEARCH.items():
+            self.connection.create_scalar_function(name, function, arguments, deterministic=True)
         run("PRAGMA cache_size = -65536")
         run("SELECT count(*) FROM sqlite_master").get  # noqa: B018  reads the first page, recovers the log
         if not self.read_only:
@@ -76,28 +78,28 @@ class Database:
 
     def _refuse_in_a_fork(self) -> None:
         if self.inherited:
-            raise FileError(f"{self.path.parent} was opened before a fork. Open it again in the new process.")
+            raise MustReopen(f"{self.path.parent} was opened before a fork. Open it again in the new process.")
 
     def _refuse_if_changed(self) -> None:
         """A reader that could not use the log has to believe that nothing is written; so look."""
         if self._frozen and seen_from_outside(self.path) != self._seen:
-            raise FileError(f"{self.path} was opened where nothing could be written, and has changed. Open it again.")
+            raise MustReopen(f"{self.path} was opened where nothing could be written, and has changed. Open it again.")
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
         """One version of the database for as long as the block lasts."""
         self._refuse_in_a_fork()
-        with self.lock, translated(self.path):
+        with translated(self.path), self.lock.hold() as hold:
             if self.connection.in_transaction:
                 yield self.connection
                 return
             self._refuse_if_changed()
-            self.connection.execute("BEGIN")
             try:
+                self.connection.execute("BEGIN")
                 yield self.connection
                 self._refuse_if_changed()
             finally:
-                self._end("ROLLBACK")
+                self._roll_back(hold)
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
@@ -105,95 +107,92 @@ class Database:
         if self.read_only:
             raise FileError(f"{self.path.parent} was opened for reading only. Open it without read_only=True.")
         self._refuse_in_a_fork()
-        with self.lock, translated(self.path):
-            self.connection.execute("BEGIN IMMEDIATE")
+        with translated(self.path), self.lock.hold() as hold:
             try:
+                self.connection.execute("BEGIN IMMEDIATE")
                 yield self.connection
                 self.connection.execute("COMMIT")
             finally:
-                self._end("ROLLBACK")
+                self._roll_back(hold)
 
     def checkpoint(self) -> bool:
         """Move the log into the database and empty it; False where a reader was in the way."""
-        with self.lock, translated(self.path):
+        with translated(self.path), self.lock:
             busy, *_ = self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
             return not busy
 
     def vacuum(self) -> None:
-        """Write the database anew, without free pages."""
-        with self.lock, translated(self.path):
-            self.connection.execute("VACUUM")
+        """Write the database anew, without free pages, over a file in its own folder that has no name.
+
+        That takes room on the disk for a second copy, and little memory.
+        """
+        with translated(self.path), self.lock, _temporary_files_in(self.path.parent):
+            self.connection.execute("PRAGMA temp_store = FILE")
+            try:
+                self.connection.execute("VACUUM")
+            finally:
+                self.connection.execute("PRAGMA temp_store = MEMORY")
 
     def close(self) -> None:
         """Let go of the file."""
-        with self.lock, translated(self.path):
+        with translated(self.path), self.lock:
+            self._closed = True
             self.connection.close(force=True)
 
-    def _end(self, how: str) -> None:
+    def set_right(self) -> None:
+        """After an interrupt: let go of the locks, and of a transaction that is still open."""
+        _TEMPORARY.abandon()
+        self.lock.abandon()
+        with self.lock:
+            pass
+
+    def _roll_back(self, hold: Hold) -> None:
+        """End what is still open; what began after the hold was given up is somebody else's."""
         try:
-            if self.connection.in_transaction:
-                self.connection.execute(how)
+            if hold.counts and self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
         except apsw.Error:  # the error that led here is the one to tell
             pass
 
+    def _leave_nothing_open(self) -> None:
+        """Whoever gets the lock finds no transaction. One is left over when an interrupt came before its end, or when a
+        traceback that somebody keeps holds rows half read: they would be answered from that version for ever."""
+        if self._closed or self.inherited:
+            return
+        try:
+            if not self.connection.in_transaction and self.connection.txn_state() == apsw.SQLITE_TXN_NONE:
+                return
+        except apsw.ConnectionClosedError:  # an earlier attempt at what follows
+            pass
+        try:
+            self.connection.close(force=True)
+            self._connect()
+        except (apsw.Error, BitscaleError) as error:
+            raise MustReopen(
+                f"{self.path.parent} was interrupted, and its database cannot be reached again ({error}). "
+                "What was acknowledged is on disk: close the collection, and open it again."
+            ) from error
 
-@cache
-def _page_checksums() -> str | None:
-    """The name of the VFS that checks pages; None where this apsw comes without it."""
-    if not apsw.sqlite_extra.has("cksumvfs"):
-        return None
-    apsw.sqlite_extra.load(apsw.Connection(":memory:"), "cksumvfs")
-    return "cksmvfs"
+
+_TEMPORARY = Turn()  # SQLite has one such folder for the whole process
 
 
-def _connect(path: Path, read_only: bool, create: bool) -> tuple[apsw.Connection, bool]:
-    """A connection, and whether it has to believe that nobody writes."""
-    if network := network_kind(path.parent):
-        raise FileError(f"{path.parent} is on a network drive ({network}), where a log is not safe. Use a local disk.")
-    flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
-    if create:
-        flags |= apsw.SQLITE_OPEN_CREATE
-    vfs = _page_checksums()
-    connection, way = apsw.Connection(str(path), flags, vfs=vfs), None
+@contextmanager
+def _temporary_files_in(folder: Path) -> Iterator[None]:
+    """Where SQLite makes its temporary files; a folder whose name is no text leaves it to SQLite."""
+    setting = apsw.Connection(":memory:")
     try:
-        connection.execute("PRAGMA schema_version").get  # noqa: B018
-    except (apsw.CantOpenError, apsw.IOError) as error:
-        way = _other_way(path, error) if read_only else None
-        connection.close(force=True)
-        if way is None:
-            raise
-        connection = apsw.Connection(f"file:{quote(str(path))}?{way}=1", flags | apsw.SQLITE_OPEN_URI, vfs=vfs)
-        connection.execute("PRAGMA schema_version").get  # noqa: B018
-    return connection, way == "immutable"
-
-
-def _other_way(path: Path, error: apsw.Error) -> str | None:
-    """How a reader can open what it cannot write beside; None where it cannot."""
-    if isinstance(error, apsw.IOError):  # no room for the index of the log: keep it in memory
-        return "readonly_shm" if vars(error)["extendedresult"] in NO_ROOM_FOR_INDEX else None
-    return "immutable" if not seen_from_outside(path)[1] else None  # no log: nothing changes, or `reading` notices
-
-
-def seen_from_outside(path: Path) -> tuple[int, int]:
-    """When a database was last written, and the size of its log."""
-    log = path.with_name(path.name + "-wal")
-    return path.stat().st_mtime_ns, log.stat().st_size if log.exists() else 0
-
-
-def network_kind(folder: Path) -> str | None:
-    """The kind of network drive a folder is on; None for a local one, or where that cannot be known."""
-    try:
-        mounts = Path("/proc/self/mounts").read_text(errors="replace").splitlines()
-        place = folder.resolve()
-    except OSError:
-        return None
-    best, kind = -1, None
-    for line in mounts:
-        _, point, found, *_ = [*line.split(" "), "", "", ""]
-        point = point.replace("\\040", " ")
-        if len(point) > best and (place.is_relative_to(point)):
-            best, kind = len(point), found
-    return kind if kind in NETWORK else None
+        name = os.fspath(folder).encode().decode()
+    except UnicodeEncodeError:
+        name = ""
+    with _TEMPORARY.hold() as hold:
+        setting.execute(f"PRAGMA temp_store_directory = {apsw.format_sql_value(name)}")
+        try:
+            yield
+        finally:
+            if hold.counts:
+                setting.execute("PRAGMA temp_store_directory = ''")
+            setting.close()
 
 
 @contextmanager
@@ -217,6 +216,8 @@ def translated(path: Path) -> Iterator[None]:
         raise FileError(f"{path} could not be read or written ({error}). {cure}.") from error
     except apsw.ConnectionClosedError as error:
         raise FileError(f"the collection {path.parent} was closed. Open it again.") from error
+    except (apsw.NoMemError, apsw.TooBigError, apsw.RangeError) as error:
+        raise FileError(f"{path}: more was asked for than SQLite can do ({error}). Ask for less at once.") from error
     except (apsw.SQLError, apsw.MismatchError, apsw.SchemaChangeError) as error:
         raise CorruptFile(f"{path} is not as a collection's should be ({error}). Restore it from a backup.") from error
     except apsw.Error as error:

@@ -32,12 +32,12 @@ class WriterLock:
         except Timeout:
             raise CollectionBusy(
                 f"{self.folder} is being written to by {self.holder()}. Wait until it is done, or stop it; "
-                "searching works meanwhile (read_only=True)."
+                "searching works meanwhile."
             ) from None
         except OSError as error:
             raise FileError(
                 f"{self.folder} cannot be locked for writing ({error.strerror or error}). "
-                "Check that it may be written to, or open it with read_only=True."
+                "Check that it may be written to; searching needs no lock."
             ) from error
         with contextlib.suppress(OSError):  # only to be polite to the next writer
             (self.folder / HOLDER).write_text(json.dumps(_myself()))

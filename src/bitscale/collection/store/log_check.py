@@ -14,19 +14,23 @@ import struct
 import time
 from functools import cache
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.collection.database import PAGE, RESERVED
+from bitscale.collection.store.database import PAGE, RESERVED
 from bitscale.errors import CorruptFile, FileError
 
 U32 = NDArray[np.uint32]
 Flags = NDArray[np.bool_]
 HEADER = struct.Struct(">8I")  # magic, format, page size, checkpoint, salt 1, salt 2, checksum 1, checksum 2
 FRAME = 24  # bytes before each page: page, size after commit (0: none), salts, checksums
+WHOLE = FRAME + PAGE
 MAGIC = 0x377F0682  # the last bit: checksums by big-endian words
 LOOKS = 3  # a writer may be writing just now: damage stays
+_PAIRS = (8 + PAGE) // 8  # of words that a frame's checksum runs over
+AT_ONCE = 512  # frames read at a time: logs grow large while a reader holds on to them
 
 
 def check_log(database: Path) -> None:
@@ -34,9 +38,9 @@ def check_log(database: Path) -> None:
     path = database.with_name(database.name + "-wal")
     for look in range(LOOKS):
         try:
-            data = path.read_bytes()
-            if not damaged(data, database):
-                return
+            with path.open("rb") as log:
+                if not damaged(log, database):
+                    return
         except FileNotFoundError:
             return
         except OSError as error:
@@ -49,35 +53,43 @@ def check_log(database: Path) -> None:
     )
 
 
-def damaged(data: bytes, database: Path | None = None) -> bool:
+def damaged(log: BinaryIO, database: Path | None = None) -> bool:
     """Whether sound commits stand behind an unsound frame, or behind an unsound header and not in the database."""
-    n = (len(data) - HEADER.size) // (FRAME + PAGE)
-    if n < 1:
+    first = log.read(HEADER.size)
+    if len(first) < HEADER.size:
         return False
-    head = HEADER.unpack(data[: HEADER.size])
-    raw = np.frombuffer(data, np.uint8, n * (FRAME + PAGE), HEADER.size).reshape(n, -1)
-    fields = raw[:, :FRAME].copy().view(">u4").astype(np.uint32)  # (n, 6)
+    head = HEADER.unpack(first)
     order = ">u4" if head[0] & 1 else "<u4"
-    start = summed(np.frombuffer(data[:24], order).astype(np.uint32)[None], np.zeros((1, 2), np.uint32))[0]
+    start = summed(np.frombuffer(first[:24], order).astype(np.uint32)[None], np.zeros((1, 2), np.uint32))[0]
     if head[0] & ~1 == MAGIC and head[2] == PAGE and tuple(start.tolist()) == head[6:]:
+        fields, follows = _frames(log, head, order)
         ours = (fields[:, 2:4] == np.array(head[4:6], np.uint32)).all(axis=1)
-        return _commits_behind(_follow(raw, fields, head, order) & ours, fields[:, 1] != 0)
+        return _commits_behind(follows & ours, fields[:, 1] != 0)
     for order in ("<u4", ">u4"):  # the header cannot be asked
-        ends = np.flatnonzero(_follow(raw, fields, head, order) & (fields[:, 1] != 0))
+        fields, follows = _frames(log, head, order)
+        ends = np.flatnonzero(follows & (fields[:, 1] != 0))
         if len(ends):
             ours = (fields[:, 2:4] == fields[ends[0], 2:4]).all(axis=1)
-            return database is None or not _held(database, raw[ours], fields[ours])
+            return database is None or not _held(database, log, fields, ours)
     return False
 
 
-def _follow(raw: NDArray[np.uint8], fields: U32, head: tuple[int, ...], order: str) -> Flags:
-    """Which frames carry the checksum that follows from the one stored before them."""
-    words = np.concatenate([raw[:, :8], raw[:, FRAME:]], axis=1).view(order).astype(np.uint32)
-    before = np.concatenate([np.array([head[6:]], np.uint32), fields[:-1, 4:]])
-    found = summed(words, before)
-    again = np.concatenate([before[:1], found[:-1]])  # should a checksum itself be what was hit
-    follows: Flags = (found == fields[:, 4:]).all(axis=1) | (summed(words, again) == fields[:, 4:]).all(axis=1)
-    return follows
+def _frames(log: BinaryIO, head: tuple[int, ...], order: str) -> tuple[U32, Flags]:
+    """The fields of every frame (n, 6), and which frames carry the checksum that follows from the one before them."""
+    all_fields, all_follow = [np.empty((0, 6), np.uint32)], [np.empty(0, np.bool_)]
+    stored = computed = np.array([head[6:]], np.uint32)
+    log.seek(HEADER.size)
+    while len(data := log.read(WHOLE * AT_ONCE)) >= WHOLE:
+        raw = np.frombuffer(data, np.uint8, len(data) // WHOLE * WHOLE).reshape(-1, WHOLE)
+        fields = raw[:, :FRAME].copy().view(">u4").astype(np.uint32)
+        sums = _page_sums(raw, order)
+        before = np.concatenate([stored, fields[:-1, 4:]])
+        due = sums + _carried(before, _PAIRS)
+        again = sums + _carried(np.concatenate([computed, due[:-1]]), _PAIRS)  # a checksum itself may be hit
+        all_fields.append(fields)
+        all_follow.append((due == fields[:, 4:]).all(axis=1) | (again == fields[:, 4:]).all(axis=1))
+        stored, computed = fields[-1:, 4:], due[-1:]
+    return np.concatenate(all_fields), np.concatenate(all_follow)
 
 
 def _commits_behind(sound: Flags, commits: Flags) -> bool:
@@ -97,16 +109,20 @@ def _commits_behind(sound: Flags, commits: Flags) -> bool:
     return False
 
 
-def _held(database: Path, frames: NDArray[np.uint8], fields: U32) -> bool:
-    """Whether a database has taken in what these frames hold: then a new header was being written when power failed."""
-    last = int(np.flatnonzero(fields[:, 1])[-1])
-    newest = {int(number): at for at, number in enumerate(fields[: last + 1, 0])}
+def _held(database: Path, log: BinaryIO, fields: U32, ours: Flags) -> bool:
+    """Whether a database has taken in what the log's frames hold: then a new header was being written when power
+    failed."""
+    places = np.flatnonzero(ours)
+    last = int(np.flatnonzero(fields[places, 1])[-1])
+    newest = {int(fields[at, 0]): at for at in places[: last + 1].tolist()}
+    pages = int(fields[places[last], 1])
+    content = PAGE - RESERVED  # the page's checksum is added on its way into the database
     with database.open("rb") as file:
         for number, at in newest.items():
-            if number <= fields[last, 1]:
+            if number <= pages:
                 file.seek((number - 1) * PAGE)
-                content = PAGE - RESERVED  # the page's checksum is added on its way into the database
-                if file.read(content) != frames[at, FRAME : FRAME + content].tobytes():
+                log.seek(HEADER.size + at * WHOLE + FRAME)
+                if file.read(content) != log.read(content):
                     return False
     return True
 
@@ -116,12 +132,28 @@ def summed(words: U32, start: U32) -> U32:
 
     s0 += x0 + s1; s1 += x1 + s0, pair by pair: linear, so each word's part in the result is a fixed factor.
     """
-    factors, power = _factors(words.shape[1] // 2)
+    return _own(words, _factors(words.shape[1] // 2)[0]) + _carried(start, words.shape[1] // 2)
+
+
+def _page_sums(raw: NDArray[np.uint8], order: str) -> U32:
+    """What each frame itself adds to the checksum: its first 8 bytes and its page; the rest counts 0 times."""
+    factors = np.zeros((WHOLE // 4, 2), np.uint32)
+    known = _factors(_PAIRS)[0]
+    factors[:2], factors[FRAME // 4 :] = known[:2], known[2:]
+    return _own(raw.view(order).astype(np.uint32, copy=False), factors)
+
+
+def _own(words: U32, factors: U32) -> U32:
+    sums: U32 = np.stack([np.einsum("ij,j->i", words, column) for column in np.ascontiguousarray(factors.T)], axis=1)
+    return sums
+
+
+def _carried(start: U32, pairs: int) -> U32:
+    """What is left of the checksum begun with, after so many pairs of words."""
+    power = _factors(pairs)[1]
     with np.errstate(over="ignore"):
-        own = np.stack([(words * factors[:, i]).sum(axis=1, dtype=np.uint32) for i in (0, 1)], axis=1)
-        carried = np.stack([(start * power[i]).sum(axis=1, dtype=np.uint32) for i in (0, 1)], axis=1)
-        found: U32 = own + carried
-        return found
+        sums: U32 = np.stack([(start * power[i]).sum(axis=1, dtype=np.uint32) for i in (0, 1)], axis=1)
+        return sums
 
 
 @cache

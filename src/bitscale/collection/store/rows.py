@@ -10,6 +10,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
+from bitscale.arrays import Int
 from bitscale.collection.items import (
     COLUMNS,
     LARGEST,
@@ -21,10 +22,11 @@ from bitscale.collection.items import (
     read_path,
     stored_path,
 )
+from bitscale.collection.store.seen import exif_column, keep_words
 from bitscale.errors import CorruptFile, InputError
 
-I64 = NDArray[np.int64]
 U8 = NDArray[np.uint8]
+AT_ONCE = 256  # items read by one statement
 
 
 class State(NamedTuple):
@@ -40,7 +42,7 @@ class Change(NamedTuple):
     """A line of the log: items added with their codes, or (codes None) removed."""
 
     seq: int
-    ids: I64
+    ids: Int
     codes: U8 | None
 
 
@@ -48,7 +50,7 @@ def read_state(connection: apsw.Connection) -> State:
     """Where the collection stands."""
     row = connection.execute("SELECT generation, seq, changes, next_id FROM state").get
     if row is None:
-        raise CorruptFile(f"{connection.filename} has lost its state. Restore the collection from a backup.")
+        raise CorruptFile("the database has lost its state. Restore the collection from a backup.")
     return State(*row)
 
 
@@ -65,7 +67,7 @@ def count_change(connection: apsw.Connection) -> None:
 # ---------------------------------------------------------------------- the log
 
 
-def write_change(connection: apsw.Connection, seq: int, ids: I64, codes: U8 | None) -> None:
+def write_change(connection: apsw.Connection, seq: int, ids: Int, codes: U8 | None) -> None:
     """Add a line to the log, within the caller's transaction."""
     packed = None if codes is None else codes.tobytes()
     connection.execute("INSERT INTO log VALUES (?, ?, ?)", (seq, ids.astype("<i8").tobytes(), packed))
@@ -78,7 +80,7 @@ def read_changes(connection: apsw.Connection, after: int, n_bytes: int) -> Itera
         yield Change(seq, numbers, None if codes is None else unpacked_codes(codes, len(numbers), n_bytes))
 
 
-def unpacked_ids(blob: Any) -> I64:
+def unpacked_ids(blob: Any) -> Int:
     """Ids from the bytes they are stored as."""
     if len(blob) % 8:
         raise CorruptFile("ids are cut short in the log. Restore the collection from a backup.")
@@ -109,9 +111,9 @@ def _already_there(connection: apsw.Connection, rows: Sequence[Row]) -> str:
     seen: set[str] = set()
     for row in rows:
         path = read_path(row[1])
-        found = find_path(connection, path) if path else None
-        if found is not None and found < rows[0][0]:
-            return f"{path} is already in this collection, as item {found}. Remove it first, or update it."
+        known = find_path(connection, path) if path else None
+        if known is not None and known < rows[0][0]:
+            return f"{path} is already in this collection, as item {known}. Remove it first, or update it."
         if path in seen:
             return f"{path} is given twice. Give every item a path of its own."
         seen.add(path)
@@ -119,11 +121,16 @@ def _already_there(connection: apsw.Connection, rows: Sequence[Row]) -> str:
 
 
 def replace_item(connection: apsw.Connection, row: Row) -> None:
-    """Write an item's row anew, its path included, within the caller's transaction."""
-    before = connection.execute("SELECT path FROM items WHERE id = ?", (row[0],)).get
-    known = connection.execute("SELECT count(*) FROM items WHERE id = ?", (row[0],)).get
+    """Write an item's row anew, its path included, within the caller's transaction; its content stays what it is."""
+    known: Any = connection.execute("SELECT path, content FROM items WHERE id = ?", (row[0],)).fetchall()
     if not known:
         raise InputError(f"there is no item {row[0]} in this collection.")
+    [(before, content)] = known
+    if None not in (content, row[2]) and content != row[2]:
+        raise InputError(
+            f"item {row[0]} cannot be given another content: its code belongs to the picture it has. Remove it, and "
+            "add the new picture with a code of its own."
+        )
     connection.execute(
         "UPDATE items SET path = ?, content = ?, size = ?, modified = ?, labels = ?, metadata = ? WHERE id = ?",
         (*row[1:], row[0]),
@@ -137,21 +144,34 @@ def replace_item(connection: apsw.Connection, row: Row) -> None:
                 raise InputError(f"{read_path(row[1])} is already in this collection. Remove it first.") from None
 
 
-def delete_items(connection: apsw.Connection, ids: I64) -> I64:
-    """Delete the rows of some items, within the caller's transaction; returns the ids that were there."""
-    gone = []
+def write_words(connection: apsw.Connection, id: int, labels: str | None, metadata: str | None) -> None:
+    """Give an item other labels and metadata, within the caller's transaction."""
+    connection.execute("UPDATE items SET labels = ?, metadata = ? WHERE id = ?", (labels, metadata, id))
+
+
+def delete_items(connection: apsw.Connection, ids: Int) -> Int:
+    """Delete some items, and that their files could not be read again, within the caller's transaction; returns the ids
+    that were there. What their owner said of them is kept for the case that they come back."""
+    gone, words = [], []
+    query = "DELETE FROM items WHERE id = ? RETURNING path, content, labels, metadata"
     for id in ids.tolist():
-        for (path,) in connection.execute("DELETE FROM items WHERE id = ? RETURNING path", (id,)):
+        deleted: Any = connection.execute(query, (id,)).fetchall()
+        for path, content, labels, metadata in deleted:
             gone.append(id)
+            if content is not None and (labels is not None or metadata is not None):
+                words.append((content, labels, metadata))
             if path is not None:
                 connection.execute("DELETE FROM paths WHERE key = ? AND id = ?", (path_key(read_path(path)), id))
+                connection.execute("DELETE FROM skipped WHERE path = ?", (path,))
+    keep_words(connection, words)
     return np.array(gone, np.int64)
 
 
 def find_path(connection: apsw.Connection, path: str) -> int | None:
     """The id of the item at a path."""
     query = "SELECT items.id, items.path FROM paths JOIN items USING (id) WHERE paths.key = ?"
-    for id, stored in connection.execute(query, (path_key(path),)):
+    rows: Any = connection.execute(query, (path_key(path),)).fetchall()
+    for id, stored in rows:
         if read_path(stored) == path:
             return int(id)
     return None
@@ -159,24 +179,32 @@ def find_path(connection: apsw.Connection, path: str) -> int | None:
 
 def read_items(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, Item]:
     """Some items by id; unknown ids are left out."""
-    query = f"SELECT {COLUMNS} FROM items WHERE id = ?"
-    found = {}
-    for id in (id for id in ids if 0 <= id <= LARGEST):
-        for row in connection.execute(query, (id,)):
-            found[id] = item_of(row)
-    return found
+    wanted = [int(id) for id in ids if 0 <= id <= LARGEST]
+    known: dict[int, Item] = {}
+    exif = exif_column(connection)
+    for start in range(0, len(wanted), AT_ONCE):
+        some = wanted[start : start + AT_ONCE]
+        places = 1 << (len(some) - 1).bit_length()  # few lengths, so that the same statements are met again
+        query = f"SELECT {COLUMNS}, {exif} FROM items WHERE id IN ({', '.join('?' * places)})"
+        rows = connection.execute(query, some + some[-1:] * (places - len(some))).fetchall()
+        known |= {item.id: item for item in map(item_of, rows)}
+    return {id: known[id] for id in wanted if id in known}
 
 
-def iterate_items(connection: apsw.Connection, after: int, n: int) -> list[Item]:
-    """The next `n` items by id."""
-    query = f"SELECT {COLUMNS} FROM items WHERE id > ? ORDER BY id LIMIT ?"
-    return [item_of(row) for row in connection.execute(query, (after, n))]
+def iterate_items(
+    connection: apsw.Connection, after: int, n: int, sql: str = "1", values: tuple[Any, ...] = ()
+) -> list[Item]:
+    """The next `n` items by id for which a condition holds."""
+    query = f"SELECT {COLUMNS}, {exif_column(connection)} FROM items WHERE id > ? AND ({sql}) ORDER BY id LIMIT ?"
+    return [item_of(row) for row in connection.execute(query, (after, *values, n)).fetchall()]
 
 
 def below(root: str, column: str = "path") -> tuple[str, tuple[str, ...]]:
     """The condition that a path is `root` or below it; paths that are no text always pass."""
     if not root:
         return f"{column} IS NOT NULL", ()
+    if isinstance(stored_path(root), bytes):  # then no path below it is text
+        return f"typeof({column}) = 'blob'", ()
     folder = root.rstrip(os.sep)
     condition = f"({column} = ? OR ({column} >= ? AND {column} < ?) OR typeof({column}) = 'blob')"
     return condition, (root, folder + os.sep, folder + chr(ord(os.sep) + 1))
@@ -200,6 +228,7 @@ def write_skipped(connection: apsw.Connection, skip: Sequence[Skipped], unskip: 
 def read_skipped(connection: apsw.Connection, root: str) -> list[Skipped]:
     """Files below a folder that could not be taken in."""
     condition, values = below(root)
-    rows = connection.execute(f"SELECT path, size, modified, reason FROM skipped WHERE {condition}", values)
-    found = [Skipped(read_path(path), *rest) for path, *rest in rows]
-    return sorted((s for s in found if is_below(s.path, root)), key=lambda s: s.path)
+    query = f"SELECT path, size, modified, reason FROM skipped WHERE {condition}"
+    rows: Any = connection.execute(query, values).fetchall()
+    known = [Skipped(read_path(path), *rest) for path, *rest in rows]
+    return sorted((one for one in known if is_below(one.path, root)), key=lambda one: one.path)

@@ -8,8 +8,8 @@ from pathlib import Path
 import apsw
 import numpy as np
 
-from bitscale.collection.database import PAGE, Database
-from bitscale.collection.log_check import summed
+from bitscale.collection.store.database import PAGE, Database
+from bitscale.collection.store.log_check import summed
 from bitscale.errors import CorruptFile, FileError, NewerFormat
 
 APPLICATION = 0x62736331  # "bsc1": says whose file it is
@@ -56,30 +56,30 @@ def format_of(connection: apsw.Connection, path: Path) -> int:
     """The format a database is in, if it is one of ours that can be read."""
     if connection.pragma("application_id") != APPLICATION:
         raise CorruptFile(f"{path} is no collection of bitscale, or is damaged. Restore it from a backup.")
-    found = int(connection.pragma("user_version")) % FORMATS
-    if found > FORMAT:
-        raise NewerFormat(f"{path} has format {found}; this bitscale reads up to {FORMAT}. Upgrade bitscale.")
-    if found < 1:
-        raise CorruptFile(f"{path} has the impossible format {found}. Restore it from a backup.")
-    return found
+    format = int(connection.pragma("user_version")) % FORMATS
+    if format > FORMAT:
+        raise NewerFormat(f"{path} has format {format}; this bitscale reads up to {FORMAT}. Upgrade bitscale.")
+    if format < 1:
+        raise CorruptFile(f"{path} has the impossible format {format}. Restore it from a backup.")
+    return format
 
 
 def bring_up_to_date(database: Database) -> None:
     """Migrate an older format, in one transaction; a reader asks for a writer to do it."""
     with database.reading() as connection:
-        found = format_of(connection, database.path)
-    if found == FORMAT:
+        before = format_of(connection, database.path)
+    if before == FORMAT:
         return
     if database.read_only:
         raise FileError(
-            f"{database.path.parent} has the older format {found}. Open it for writing once, say by "
+            f"{database.path.parent} has the older format {before}. Open it for writing once, say by "
             f"`bitscale verify --migrate`, and it becomes format {FORMAT}."
         )
     with database.writing() as connection:
-        found = format_of(connection, database.path)
-        for later in range(found + 1, FORMAT + 1):
+        before = format_of(connection, database.path)
+        for later in range(before + 1, FORMAT + 1):
             connection.execute(SINCE[later])
-        connection.execute(f"PRAGMA user_version = {int(connection.pragma('user_version')) - found + FORMAT}")
+        connection.execute(f"PRAGMA user_version = {int(connection.pragma('user_version')) - before + FORMAT}")
 
 
 def check_origin(database: Database) -> None:

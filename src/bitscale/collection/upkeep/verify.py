@@ -5,20 +5,25 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import apsw
 import numpy as np
 
-from bitscale.collection.database import Database, translated
 from bitscale.collection.items import path_key, read_path
-from bitscale.collection.log_check import check_log
-from bitscale.collection.manifest import read_manifests
-from bitscale.collection.schema import DATABASE, FORMAT, check_origin, format_of
-from bitscale.collection.seal import MODELS
-from bitscale.collection.serving import SEGMENTS, Serving
+from bitscale.collection.opened import Opened
+from bitscale.collection.segments.manifest import read_manifests
+from bitscale.collection.segments.seal import MODELS
+from bitscale.collection.segments.serving import SEGMENTS, Serving
+from bitscale.collection.store.again import again
+from bitscale.collection.store.database import Database, translated
+from bitscale.collection.store.log_check import check_log
+from bitscale.collection.store.rows import read_state
+from bitscale.collection.store.schema import DATABASE, FORMAT, check_origin, format_of
+from bitscale.collection.upkeep.verify_codes import check_number, wrong_codes
 from bitscale.errors import BitscaleError, CorruptFile
 from bitscale.hashers import load_hasher
 from bitscale.index.exact import ExactIndex
@@ -38,8 +43,57 @@ class Verification:
         return not self.problems
 
 
-def verify(folder: Path, *, files: bool = False) -> Verification:
-    """Check a collection as it is on disk, whatever state it is in; nothing is changed."""
+class _Unsound(Exception):
+    """Something is wrong, or seems so because a writer replaced what was being looked at."""
+
+    def __init__(self, outcome: Verification) -> None:
+        super().__init__()
+        self.outcome = outcome
+
+
+def verify(folder: Path, *, files: bool = False, codes: int | Literal["all"] | None = None) -> Verification:
+    """Check a collection as it is on disk, whatever state it is in; nothing is changed.
+
+    files   also read every picture, and compare its checksum
+    codes   also encode so many pictures anew, drawn at random, or all, and compare their codes
+    """
+    check_number(codes)
+    before = -1
+
+    def look() -> Verification:
+        nonlocal before
+        before = _generation(folder)
+        outcome = _verified(folder)
+        if not outcome.ok:
+            raise _Unsound(outcome)
+        return outcome
+
+    try:
+        outcome = again(look, _Unsound, overtaken=lambda: _generation(folder) != before)
+    except _Unsound as error:
+        return error.outcome
+    if files or codes is not None:
+        with Opened.open(folder, read_only=True) as opened:
+            opened.require_files("verify of files or codes")
+    problems = [*_pictures(folder, outcome.facts)] if files else []
+    if codes is not None and not problems:
+        try:
+            problems += wrong_codes(folder, codes, outcome.facts)
+        except BitscaleError as error:
+            problems.append(str(error))
+    return Verification(list(dict.fromkeys(problems)), outcome.facts)
+
+
+def _generation(folder: Path) -> int:
+    """The number of the newest manifest; -1 where it cannot be read."""
+    try:
+        with closing(Database(folder / DATABASE, read_only=True)) as database, database.reading() as connection:
+            return read_state(connection).generation
+    except BitscaleError:
+        return -1
+
+
+def _verified(folder: Path) -> Verification:
     problems: list[str] = []
     facts: dict[str, Any] = {}
     try:
@@ -51,7 +105,7 @@ def verify(folder: Path, *, files: bool = False) -> Verification:
         with database.reading() as connection:
             if format_of(connection, database.path) == FORMAT:
                 check_origin(database)
-            checks = [_pages(connection), _manifests(folder, connection, facts), _paths(connection)]
+            checks = [_pages(database, connection), _manifests(folder, connection, facts), _paths(connection)]
             for check in (*checks, _agreement(folder, database, connection, facts)):
                 try:
                     problems += check
@@ -63,17 +117,15 @@ def verify(folder: Path, *, files: bool = False) -> Verification:
         problems.append(str(error))
     finally:
         database.close()
-    if files and not problems:
-        problems += _pictures(folder, facts)
     return Verification(list(dict.fromkeys(problems)), facts)
 
 
-def _pages(connection: apsw.Connection) -> Iterator[str]:
-    format_of(connection, Path(connection.filename))
-    with translated(Path(connection.filename)):
+def _pages(database: Database, connection: apsw.Connection) -> Iterator[str]:
+    format_of(connection, database.path)
+    with translated(database.path):
         for (line,) in connection.execute("PRAGMA integrity_check"):
             if line != "ok":
-                yield f"{connection.filename}: {' '.join(line.split())}"
+                yield f"{database.path}: {' '.join(str(line).split())}"
 
 
 def _manifests(folder: Path, connection: apsw.Connection, facts: dict[str, Any]) -> Iterator[str]:
@@ -106,7 +158,7 @@ def _manifests(folder: Path, connection: apsw.Connection, facts: dict[str, Any])
 
 
 def _paths(connection: apsw.Connection) -> Iterator[str]:
-    """Every path must be found under its key, and every key must be a path's."""
+    """A line for each item that cannot be found by its path, and one where keys and paths differ in number."""
     named = 0
     keys: dict[Any, Any] = dict(connection.execute("SELECT id, key FROM paths").fetchall())  # type: ignore[arg-type]
     for id, path in connection.execute("SELECT id, path FROM items WHERE path IS NOT NULL"):
@@ -118,7 +170,7 @@ def _paths(connection: apsw.Connection) -> Iterator[str]:
 
 
 def _agreement(folder: Path, database: Database, connection: apsw.Connection, facts: dict[str, Any]) -> Iterator[str]:
-    """Items and codes must be the same ids."""
+    """A line where items have no code, codes no item, or the newest manifest cannot be used."""
     serving = Serving(folder, database)
     state = serving.refresh()
     if serving.fell_back:
@@ -134,7 +186,7 @@ def _agreement(folder: Path, database: Database, connection: apsw.Connection, fa
 
 
 def _pictures(folder: Path, facts: dict[str, Any]) -> Iterator[str]:
-    """The picture files: there, and the same as when they were taken in."""
+    """A line for each picture file that is gone, cannot be read, or changed since it was taken in."""
     with_files = missing = 0
     database = Database(folder / DATABASE, read_only=True)
     try:

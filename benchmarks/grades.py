@@ -1,0 +1,130 @@
+"""Grades: are copies called copies, and nothing else; are matches of the same kind called so, and few random pairs?
+
+    python benchmarks/grades.py --houses FOLDER --photos FOLDER... [--out results/grades.json]
+
+1,500 photographs make a collection: rooms of houses in four kinds (the file's name says which) and others. Queries:
+edited copies of 150 of them (JPEG 40, 10 % cropped, brighter and paler, mirrored, turned by 8 degrees), 300 rooms and
+photographs that are not in it. Different pictures called copies are counted among the first ten matches of those.
+Random pairs are such a query and any item. Nothing is fitted to these queries.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageEnhance
+
+import bitscale as bs
+from bitscale.collection.ingest.default_model import default_hasher
+from photo_edits import EDITS
+from photographs import drawn, in_rgb, photographs, same_photograph
+from timing import machine
+
+ROOT = Path(__file__).resolve().parents[1]
+ITEMS, COPIES, OTHERS, RANDOM = 1_500, 150, 300, 50
+
+
+def turned(picture: Image.Image, rng: np.random.Generator) -> Image.Image:
+    return picture.rotate(8 * (1 if rng.integers(2) else -1), Image.Resampling.BICUBIC)
+
+
+def bright(picture: Image.Image, rng: np.random.Generator) -> Image.Image:
+    return ImageEnhance.Color(ImageEnhance.Brightness(picture).enhance(1.25)).enhance(0.7)
+
+
+KINDS = {
+    "jpeg": (EDITS["jpeg 40"][0], 40),
+    "crop": (EDITS["crop 10 %"][0], 90),
+    "bright": (bright, 90),
+    "mirror": (EDITS["mirrored"][0], 90),
+    "turn": (turned, 90),
+}
+
+
+def kind_of(path: str) -> str:
+    """bathroom, bedroom, frontal or kitchen; nothing for photographs without a label."""
+    name = Path(path).stem.rpartition("_")
+    return name[2] if name[0].isdecimal() else ""
+
+
+def copies_called(collection: bs.Collection, some: list[Path], folder: Path, bits: int | None) -> dict[str, float]:
+    """How often the original of a copy is among the first ten, graded a copy, in percent of all copies."""
+    called = {}
+    for kind, (edit, quality) in KINDS.items():
+        right = []
+        for number, original in enumerate(some):
+            path = folder / f"{kind}-{number}.jpg"
+            edit(in_rgb(original), np.random.default_rng([number, 5])).save(path, quality=quality)
+            row = collection.search(path, 10, bits=bits)[0]
+            right.append(any(m.item.path == str(original) and m.grade == "copy" for m in row))
+        called[kind] = round(100 * float(np.mean(right)), 1)
+    return called
+
+
+def others_called(collection: bs.Collection, others: list[Path], bits: int | None) -> dict[str, float]:
+    """Grades of matches of pictures that are not in the collection, in percent."""
+    rng = np.random.default_rng(6)
+    grades: Counter[str] = Counter()
+    same: Counter[str] = Counter()
+    another: Counter[str] = Counter()
+    pairs: Counter[str] = Counter()
+    false_copies = matches = 0
+    for path in others:
+        results = collection.search(path, 10, bits=bits)
+        row = results[0]
+        grades.update(match.grade for match in row)
+        matches += len(row)
+        for match in row:
+            if match.grade == "copy" and not same_photograph(path, Path(match.item.path)):
+                false_copies += 1
+            if kind_of(str(path)) and kind_of(match.item.path):
+                (same if kind_of(match.item.path) == kind_of(str(path)) else another)[match.grade] += 1
+        every = collection.search(results.codes, len(collection), bits=bits)[0]  # by codes alone
+        pairs.update(every[int(place)].grade for place in rng.choice(len(every), RANDOM, replace=False))
+    called = lambda some, *names: round(100 * sum(some[n] for n in names) / max(sum(some.values()), 1), 2)  # noqa: E731
+    return {
+        "different pictures called copy": round(100 * false_copies / matches, 3),
+        "random pairs called same kind": called(pairs, "same kind", "copy"),
+        "same-kind matches called so": called(same, "same kind", "copy"),
+        "other-kind matches called same kind": called(another, "same kind", "copy"),
+        "cannot tell": called(grades, "cannot tell"),
+        "matches": matches,
+        "random pairs": sum(pairs.values()),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--houses", type=Path, required=True)
+    parser.add_argument("--photos", type=Path, nargs="+", required=True)
+    parser.add_argument("--features", default=None, help="the default network unless said")
+    parser.add_argument("--bits", type=int, default=None)
+    parser.add_argument("--out", type=Path, default=ROOT / "results" / "grades.json")
+    options = parser.parse_args()
+    rng = np.random.default_rng(4)
+    houses, photos = photographs([options.houses]), photographs(options.photos)
+    some = drawn(houses, ITEMS // 2 + OTHERS // 2, rng) + drawn(photos, ITEMS // 2 + OTHERS // 2, rng)
+    some = [some[i] for i in rng.permutation(len(some))]
+    held, others = some[:ITEMS], some[ITEMS:]
+    how = {name: value for name, value in (("features", options.features), ("n_bits", options.bits)) if value}
+    found: dict[str, object] = {"machine": machine(), "items": ITEMS, "queries": len(others)}
+    with tempfile.TemporaryDirectory(dir=options.out.parent) as folder:
+        hasher = default_hasher(held, **how)
+        found |= {"features": hasher.features, "n_bits": hasher.n_bits}
+        with bs.Collection.create(Path(folder) / "c.bsc", hasher) as collection:
+            collection.add(held)
+            for bits in (None, 16):
+                copies = copies_called(collection, held[:COPIES], Path(folder), bits)
+                about = {"copies called copy": copies, **others_called(collection, others, bits)}
+                found["all bits" if bits is None else f"{bits} bits"] = about
+                print(bits, json.dumps(about), flush=True)
+                options.out.write_text(json.dumps(found, indent=1) + "\n")  # what there is, should it be stopped
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Searching a collection: queries of any kind in, matches with their items and verdicts out."""

@@ -1,0 +1,161 @@
+"""The order of results: the item searched for, then by distance, and ties by whatever else tells items apart.
+
+Trained codes put many items at one distance, where an index goes by their ids. In a collection's results ties go by
+
+    relaxed query   the distance before the query's bits were rounded, where the query is a picture
+    full code       the distance by all bits stored, where only the first were compared
+    id              at last
+
+The whole group that ties with the k-th is fetched, up to TIES items more than k. The item searched for, where it is
+among what is found, comes first and does not use up k. What put each row in its place is told with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from bitscale.arrays import Float, Int
+from bitscale.codes import Codes, Relaxed
+from bitscale.errors import InputError
+from bitscale.index.base import Hits, Index, Neighbours
+
+Decided = Literal["itself", "distance", "relaxed query", "full code", "id"]
+TIES = 256  # items beyond k that are fetched to put a tie in order
+ROWS = 256  # queries whose ties are fetched at a time
+
+
+class Overtaken(Exception):
+    """What was found was removed before it could be put in order: look again."""
+
+
+class Ask(Protocol):
+    """How an index is searched for some of the queries."""
+
+    def __call__(self, rows: Int, k: int) -> Hits:
+        """The k nearest to the queries in these rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ordered:
+    """Hits in their final order, and for every query what decided each place."""
+
+    hits: Hits | Neighbours
+    decided: tuple[tuple[Decided, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """What ties are decided by."""
+
+    index: Index
+    codes: Codes  # of the queries
+    relaxed: Relaxed | None  # of the queries, where they have one
+    bits: int  # compared
+    weights: Any = None  # other than the model's, where given
+
+    @property
+    def tells(self) -> bool:
+        """Whether anything but ids can tell items at one distance apart."""
+        return self.relaxed is not None or self.bits < self.index.n_bits or self.weights is not None
+
+    def put_in_order(self, row: int, ids: Int, distances: Float, own: int | None) -> tuple[Int, Float, list[Decided]]:
+        """One query's hits, the item searched for in front."""
+        if bool((distances[1:] > distances[:-1]).all()) and (own is None or own not in ids[1:]):
+            first: Decided = "itself" if own is not None and len(ids) and ids[0] == own else "distance"
+            rest: list[Decided] = ["distance"] * (len(ids) - 1)
+            return ids, distances, [first, *rest] if len(ids) else []
+        is_own = ids == (-1 if own is None else own)
+        tied = np.unique(distances[~is_own], return_counts=True)[1].max(initial=0) > 1
+        keys = self._keys(row, ids) if tied and self.tells else {}
+        columns: list[Any] = [ids, *reversed(list(keys.values())), distances, ~is_own]
+        order = np.lexsort(columns)
+        decided = self._reasons(order, is_own, distances, keys)
+        return ids[order], distances[order], decided
+
+    def _keys(self, row: int, ids: Int) -> dict[Decided, Float]:
+        """What tells items apart that are at one distance."""
+        try:
+            items, weights = self.index.get(ids), self.index.bit_weights
+        except InputError:  # removed since they were found
+            raise Overtaken from None
+        keys: dict[Decided, Float] = {}
+        if self.relaxed is not None:
+            value, signs = self.relaxed.values[row, : self.bits], items.signs()[:, : self.bits]
+            apart = (weights[: self.bits] * (1 - value * signs) / 2).sum(axis=1)
+            keys["relaxed query"] = np.round(apart, 12)
+        if self.bits < self.index.n_bits or self.weights is not None:
+            differ = np.unpackbits(self.codes.packed[row] ^ items.packed, axis=1, count=items.n_bits)
+            keys["full code"] = np.round(differ @ weights, 12)
+        return keys
+
+    @staticmethod
+    def _reasons(order: Int, is_own: Any, distances: Float, keys: dict[Decided, Float]) -> list[Decided]:
+        """For every place what tells it from the neighbour it ties with, or that it ties with none."""
+        reasons: list[Decided] = []
+        for place, at in enumerate(order.tolist()):
+            if is_own[at]:
+                reasons.append("itself")
+                continue
+            ties = [
+                other
+                for other in (order[place - 1] if place else -1, order[place + 1] if place + 1 < len(order) else -1)
+                if other >= 0 and not is_own[other] and distances[other] == distances[at]
+            ]
+            told: list[Decided] = [
+                next((name for name, key in keys.items() if key[other] != key[at]), "id") for other in ties
+            ]
+            reasons.append(max(told, key=["relaxed query", "full code", "id"].index) if told else "distance")
+        return reasons
+
+
+def ordered_hits(ask: Ask, ranking: Ranking, n: int, k: int, own: list[int | None]) -> Ordered:
+    """The k nearest of each of n queries, ties in order; the item searched for is one more."""
+    every = np.arange(n)
+    hits = ask(every, k + 2)  # one more for the item itself, one more to see whether the last of them ties
+    rows: list[tuple[Int, Float, list[Decided]]] = [
+        (np.empty(0, np.int64), np.empty(0), []) for _ in range(n)
+    ]  # filled below, ties last
+    # where nothing tells a tie apart, the index has it in order already, but for the item searched for
+    ties = [row for row in range(n) if (ranking.tells or own[row] is not None) and _ties_at_end(hits, row, k)]
+    for row in sorted(set(range(n)) - set(ties)):
+        rows[row] = _cut(*ranking.put_in_order(row, *_real(hits, row), own[row]), k)
+    for start in range(0, len(ties), ROWS):
+        some = np.array(ties[start : start + ROWS])
+        more = ask(some, k + 2 + TIES)
+        for place, row in enumerate(some.tolist()):
+            rows[row] = _cut(*ranking.put_in_order(row, *_real(more, place), own[row]), k)
+    wide = max([k, *(len(ids) for ids, _, _ in rows)])
+    ids, distances = np.full((n, wide), -1, np.int64), np.full((n, wide), np.inf)
+    for row, (some_ids, some_distances, _) in enumerate(rows):
+        ids[row, : len(some_ids)], distances[row, : len(some_ids)] = some_ids, some_distances
+    return Ordered(Hits(ids, distances, hits.stats), tuple(tuple(told) for _, _, told in rows))
+
+
+def ordered_neighbours(found: Neighbours, ranking: Ranking, own: list[int | None]) -> Ordered:
+    """All within a radius or a distance, ties in order."""
+    ids, distances, decided = found.ids.copy(), found.distances.copy(), []
+    for row in range(len(found)):
+        part = slice(found.offsets[row], found.offsets[row + 1])
+        ids[part], distances[part], told = ranking.put_in_order(row, ids[part], distances[part], own[row])
+        decided.append(tuple(told))
+    return Ordered(replace(found, ids=ids, distances=distances), tuple(decided))
+
+
+def _real(hits: Hits, row: int) -> tuple[Int, Float]:
+    real = hits.ids[row] >= 0
+    return hits.ids[row][real], hits.distances[row][real]
+
+
+def _ties_at_end(hits: Hits, row: int, k: int) -> bool:
+    """Whether items beyond those fetched may tie with one of the first k besides the item searched for."""
+    ids, distances = hits.ids[row], hits.distances[row]
+    return bool(ids[-1] >= 0 and distances[-1] == distances[min(k - 1, len(distances) - 1)])
+
+
+def _cut(ids: Int, distances: Float, decided: list[Decided], k: int) -> tuple[Int, Float, list[Decided]]:
+    """The first k, and the item itself besides."""
+    n = k + (decided[:1] == ["itself"])
+    return ids[:n], distances[:n], decided[:n]

@@ -1,0 +1,259 @@
+"""Queries: what is searched for, from whoever asks to the result, and the one way in which they become codes.
+
+A query is a picture's path, the id of an item, an image (an array, or Pillow's), or a code that is there already; for a
+model of one's own vectors (`features="none"`) such vectors. Picture files are decoded in worker processes under the
+same limits as the items; the workers stay warm between searches. Of pictures the look comes along, by which copies are
+told, and the code before the sign, by which ties are put in order.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bitscale.arrays import Float, Pixels, Progress
+from bitscale.codes import Codes, Relaxed
+from bitscale.collection.segments.serving import Serving
+from bitscale.collection.store.seen import Seen
+from bitscale.errors import DataError, InputError, ModelMismatch, UnknownItem, UnreadablePicture
+from bitscale.hashers import Hasher
+from bitscale.hashers.picture_codes import check_takes_pictures, encode_files, encode_images_both
+from bitscale.index.base import Index
+from bitscale.pictures.form import in_colour
+from bitscale.pictures.look import look_of
+from bitscale.pictures.pool import Pool
+from bitscale.pictures.workers import workers_for
+
+GONE = "is not in {}. It may have been removed."
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is searched for: a name to show, and which item or picture file it is, where it is one."""
+
+    name: str
+    id: int | None = None  # of the item
+    path: str = ""  # of the picture file, absolute; of an item's too, once that is known
+
+    @classmethod
+    def of_item(cls, id: int) -> Query:
+        """An item of the collection."""
+        return cls(f"item {id}", id=id)
+
+    @classmethod
+    def of_file(cls, path: str | os.PathLike[str]) -> Query:
+        """A picture file, named as it was given."""
+        name = os.fspath(path)
+        return cls(name, path=os.path.abspath(name))
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A query that has no code, and why."""
+
+    query: Query
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Queries with a code each, and those that have none."""
+
+    queries: tuple[Query, ...]
+    codes: Codes | Relaxed
+    unread: tuple[Unread, ...] = ()
+    relaxed: Relaxed | None = None  # before the sign, where one of them is a picture or vector; ±1 for the others
+    seen: tuple[Seen | None, ...] = ()  # of each query, where it is a picture
+
+
+One = str | os.PathLike[str] | int | np.integer[Any] | Pixels | Query
+Searchable = One | Codes | Relaxed | Iterable[One]  # what can be searched for
+Code = np.ndarray[tuple[int], np.dtype[np.uint8]]  # packed
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What became of the query in a place: its code, with what else is known of it, or the reason why it has none."""
+
+    place: int
+    code: Code | None
+    reason: str = ""
+    relaxed: Float | None = None
+    seen: Seen | None = None
+
+
+class Encoder:
+    """Turns queries into codes of a collection's model; keeps the workers that decode pictures."""
+
+    def __init__(self, serving: Serving, hasher: Callable[[], Hasher]) -> None:
+        self._serving, self._hasher = serving, hasher
+        self.pool = Pool()
+
+    def close(self) -> None:
+        """End the workers."""
+        self.pool.close()
+
+    def encode(self, given: Searchable, *, skip_unread: bool = False, progress: Progress | None = None) -> Encoded:
+        """Codes of the queries given, one or many.
+
+        skip_unread   put aside what cannot be read, unless that is all of them, instead of raising
+        progress      told how many pictures are done, of how many
+        """
+        if isinstance(given, Codes | Relaxed):
+            return Encoded(tuple(Query(f"query {i}") for i in range(len(given))), given)
+        if isinstance(given, np.ndarray) and given.dtype.kind == "f":
+            return self._vectors(given)
+        queries, images = listed(given)
+        self.pool.start(workers_for(sum(bool(query.path) for query in queries)))  # while the model is loaded
+        self._serving.refresh()
+        index = self._serving.snapshot()
+        packed = np.zeros((len(queries), (index.n_bits + 7) // 8), np.uint8)
+        unread: dict[int, Unread] = {}
+        answers: dict[int, Answer] = {}
+        for answer in self._codes(queries, images, index, progress):
+            place = answer.place
+            answers[place] = answer
+            if answer.code is not None:
+                packed[place] = answer.code
+            elif skip_unread:
+                unread[place] = Unread(queries[place], answer.reason)
+            else:
+                raise unreadable(queries[place], answer.reason)
+        read = [place for place in range(len(queries)) if place not in unread]
+        aside = tuple(unread[place] for place in sorted(unread))
+        if not read:
+            raise DataError(f"{aside[0].query.name} {aside[0].reason}")
+        codes = Codes(packed[read], index.bit_weights, index.model)
+        some = [answers[place] for place in read]
+        seen = tuple(answer.seen for answer in some)
+        return Encoded(tuple(queries[place] for place in read), codes, aside, relaxed_of(some, codes), seen)
+
+    def _vectors(self, given: np.ndarray[Any, Any]) -> Encoded:
+        """Vectors of one's own, (d,) or (n, d)."""
+        self._serving.refresh()
+        hasher = self._model(self._serving.snapshot())
+        if hasher.features != "none":
+            raise InputError(
+                f"this collection's model takes pictures ({hasher.features}), not vectors. Search for a picture, an id "
+                'or codes; vectors go with a model of vectors (features="none").'
+            )
+        codes, relaxed = hasher.encode_both(np.atleast_2d(np.asarray(given, np.float32)))
+        return Encoded(tuple(Query(f"vector {i}") for i in range(len(codes))), codes, relaxed=relaxed)
+
+    def _codes(
+        self, queries: Sequence[Query], images: dict[int, Pixels], index: Index, progress: Progress | None
+    ) -> Iterator[Answer]:
+        """A code, or the reason why there is none, for every query."""
+        ids = {place: query.id for place, query in enumerate(queries) if query.id is not None}
+        yield from item_codes(ids, index, GONE.format(self._serving.folder.name))
+        if images:
+            codes, relaxed = encode_images_both(self._model(index), list(images.values()))
+            for row, (place, image) in enumerate(images.items()):
+                yield Answer(place, codes.packed[row], relaxed=relaxed.values[row], seen=seen_of(image))
+        files = {place: query.path for place, query in enumerate(queries) if query.id is None and query.path}
+        if files:
+            yield from self._file_codes(files, self._model(index), progress)
+
+    def _model(self, index: Index) -> Hasher:
+        """The model whose codes the index holds."""
+        hasher = self._hasher()
+        if hasher.fingerprint != index.model:
+            raise ModelMismatch("the collection changed its model meanwhile. Search again.")
+        return hasher
+
+    def _file_codes(self, files: dict[int, str], hasher: Hasher, progress: Progress | None) -> Iterator[Answer]:
+        places, done = list(files), 0
+        check_takes_pictures(hasher)
+        with closing(encode_files(hasher, list(files.values()), pool=self.pool, relax=True)) as batches:
+            for batch in batches:
+                for at, (row, picture) in enumerate(zip(batch.places, batch.pictures, strict=True)):
+                    value = None if batch.relaxed is None else batch.relaxed.values[at]
+                    seen = Seen(picture.width, picture.height, picture.look, picture.exif)
+                    yield Answer(places[row], batch.codes.packed[at], relaxed=value, seen=seen)
+                for row, broken in batch.broken:
+                    yield Answer(places[row], None, broken.reason)
+                done += len(batch)
+                if progress:
+                    progress(done, len(files))
+
+
+def listed(given: One | Iterable[One]) -> tuple[list[Query], dict[int, Pixels]]:
+    """What was given as queries, and the images among them by their place."""
+    image = isinstance(given, np.ndarray) and given.dtype == np.uint8 and given.ndim != 4
+    if image or is_pillow(given) or isinstance(given, str | os.PathLike | int | np.integer | Query):
+        given = [given]  # type: ignore[list-item]
+    queries: list[Query] = []
+    images: dict[int, Pixels] = {}
+    for place, each in enumerate(given):
+        if isinstance(each, Query):
+            queries.append(each)
+        elif isinstance(each, int | np.integer) and not isinstance(each, bool):
+            queries.append(Query.of_item(int(each)))
+        elif isinstance(each, str | os.PathLike):
+            queries.append(Query.of_file(each))
+        elif is_pillow(each) or (isinstance(each, np.ndarray) and each.dtype == np.uint8):
+            queries.append(Query(f"image {place}"))
+            images[place] = each if isinstance(each, np.ndarray) else pixels_of(each)
+        else:
+            raise InputError(f"search for paths, ids, images (uint8 or Pillow's) or Codes. Got {type(each).__name__}.")
+    if not queries:
+        raise InputError("there is nothing to search for. Give a picture's path, an item's id, or codes.")
+    return queries, images
+
+
+def item_codes(ids: dict[int, int], index: Index, gone: str) -> Iterator[Answer]:
+    """The code of each item by the place of its query; `gone` is said of one that is not there."""
+    try:
+        yield from map(Answer, ids, index.get(list(ids.values())).packed)
+    except InputError:  # one of them at least: see which
+        for place, id in ids.items():
+            try:
+                yield Answer(place, index.get([id]).packed[0])
+            except InputError:
+                yield Answer(place, None, gone)
+
+
+def is_pillow(given: Any) -> bool:
+    """Whether this is an image of Pillow's, which need not be loaded to know."""
+    pillow = sys.modules.get("PIL.Image")
+    return pillow is not None and isinstance(given, pillow.Image)
+
+
+def pixels_of(picture: Any) -> Pixels:
+    """An image of Pillow's as an array: upright by its EXIF, transparency laid on white, grey where it is grey."""
+    from PIL import ImageOps
+
+    upright = ImageOps.exif_transpose(picture)
+    return np.asarray(in_colour(upright, 1 if upright.mode in ("1", "L") else 3))
+
+
+def seen_of(image: Pixels) -> Seen:
+    """What is seen of an image, (H, W), (H, W, 1) or (H, W, 3)."""
+    from PIL import Image
+
+    flat = image.reshape(image.shape[:2]) if image.ndim == 2 or image.shape[2] == 1 else image
+    return Seen(image.shape[1], image.shape[0], look_of(Image.fromarray(flat)), {})
+
+
+def relaxed_of(answers: Sequence[Answer], codes: Codes) -> Relaxed | None:
+    """The codes before the sign, None where no query has one; of those without the code itself, as 1 and -1."""
+    if all(answer.relaxed is None for answer in answers):
+        return None
+    values = codes.signs().astype(np.float64)
+    for row, answer in enumerate(answers):
+        if answer.relaxed is not None:
+            values[row] = answer.relaxed
+    return Relaxed(values, codes.bit_weights, model=codes.model)
+
+
+def unreadable(query: Query, reason: str) -> Exception:
+    """The error about one query that cannot be read."""
+    if query.id is None:
+        return UnreadablePicture(query.path, reason)
+    return UnknownItem(f"{query.name} {reason}")

@@ -1,0 +1,177 @@
+"""Searching: codes, condition and item rows of one version, while a writer goes on."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bitscale.arrays import Int, Progress
+from bitscale.codes import Codes, Relaxed
+from bitscale.collection.items import Item
+from bitscale.collection.search.explain import Standards
+from bitscale.collection.search.order import Ordered, Overtaken, Ranking, ordered_hits, ordered_neighbours
+from bitscale.collection.search.queries import Encoded, Encoder, Searchable
+from bitscale.collection.search.results import Results
+from bitscale.collection.search.version import Version
+from bitscale.collection.segments.serving import Serving
+from bitscale.collection.store import rows as store
+from bitscale.collection.store.database import Database
+from bitscale.collection.store.seen import Seen, read_seen
+from bitscale.errors import FileError, ModelMismatch
+from bitscale.hashers import Hasher
+from bitscale.index.base import Hits, Index, check_k
+from bitscale.pictures.pool import Pool
+
+MOST_LOOKS = 5_000  # items found whose looks are read, so that copies can be told
+HASTY = 3  # searches tried beside a writer before one that holds on to a version
+TRIES = 6
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How to search: the k nearest, or all within a radius or a distance."""
+
+    k: int = 10
+    bits: int | None = None  # None: all
+    where: Any = None
+    radius: int | None = None
+    max_distance: float | None = None
+    weights: ArrayLike | None = None  # None: the model's
+
+    def ask(self, index: Index, encoded: Encoded, among: Any, own: list[int | None]) -> Ordered:
+        """Search `index`, among some items only where a filter is given; `own` are the items searched for."""
+        codes, bits = encoded.codes, index.n_bits if self.bits is None else self.bits
+        relaxed = codes if isinstance(codes, Relaxed) else encoded.relaxed
+        signs = codes.codes() if isinstance(codes, Relaxed) else codes
+        ranking = Ranking(index, signs, relaxed, bits, self.weights)
+        if self.radius is not None or self.max_distance is not None:
+            how: dict[str, Any] = {"max_distance": self.max_distance, "bits": self.bits, "where": among}
+            return ordered_neighbours(index.lookup(codes, self.radius, **how, weights=self.weights), ranking, own)
+        most = check_k(self.k, len(codes))
+
+        def nearest(rows: Int, k: int) -> Hits:
+            some = codes if len(rows) == len(codes) else codes[rows]
+            return index.search(some, k, bits=self.bits, where=among, weights=self._weights_of(rows))
+
+        return ordered_hits(nearest, ranking, len(codes), most, own)
+
+    def _weights_of(self, rows: Int) -> ArrayLike | None:
+        """The weights for some of the queries: one row for all, or each its own."""
+        if self.weights is None or np.ndim(self.weights) < 2:
+            return self.weights
+        table = np.asarray(self.weights)
+        return table if len(rows) == len(table) else table[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Ids and distances, the items of these ids and of the queries, and the version all are of."""
+
+    found: Ordered
+    items: dict[int, Item]
+    version: Version
+    seen: dict[int, Seen]  # of items found and searched for
+    matching: int | None  # items that the filter lets through
+
+
+class Searcher:
+    """Looks again where something was committed between index and rows, and in the end holds on to one version."""
+
+    def __init__(
+        self,
+        database: Database,
+        serving: Serving,
+        select: Callable[[Any], Int],
+        hasher: Callable[[], Hasher],
+    ) -> None:
+        self._database, self._serving, self._select = database, serving, select
+        self._encoder = Encoder(serving, hasher)
+        self._standards = Standards()
+        self._filter: tuple[Any, object, int] = (None, None, 0)  # what for, the last one prepared, how many pass
+
+    @property
+    def pool(self) -> Pool:
+        """The workers that read pictures, kept warm between searches."""
+        return self._encoder.pool
+
+    def close(self) -> None:
+        """End the processes that read pictures."""
+        self._encoder.close()
+
+    def search(
+        self, given: Searchable, wanted: Wanted, *, skip_unread: bool = False, progress: Progress | None = None
+    ) -> Results:
+        """The matches of every query; see `Collection.search`."""
+        for last in (False, True):
+            try:
+                encoded = self._encoder.encode(given, skip_unread=skip_unread, progress=progress)
+                answer = self._look(encoded, wanted)
+                break
+            except ModelMismatch:  # the collection changed its model meanwhile: encode by the new one
+                if last or isinstance(given, Codes | Relaxed):
+                    raise
+        bits = answer.version.index.n_bits if wanted.bits is None else wanted.bits
+        found = encoded, answer.found, answer.items, answer.version, bits
+        how: dict[str, Any] = {"counted": wanted.radius is not None, "weights": wanted.weights}
+        return Results(*found, **how, seen=answer.seen, matching=answer.matching)
+
+    def _look(self, encoded: Encoded, wanted: Wanted) -> Answer:
+        for attempt in range(TRIES):
+            try:
+                answer, consistent = self._once(encoded, wanted, hold=attempt >= HASTY)
+            except Overtaken:
+                if attempt == TRIES - 1:
+                    raise FileError("items are removed faster than they can be searched. Search again.") from None
+                continue
+            except FileError:  # files of the version held on to may be gone already
+                if attempt < HASTY or attempt == TRIES - 1:
+                    raise
+                continue
+            if consistent:
+                break
+        return answer
+
+    def _once(self, encoded: Encoded, wanted: Wanted, *, hold: bool) -> tuple[Answer, bool]:
+        """What is found, and whether codes, condition and rows are of one version; `hold` sees to that."""
+        if hold:
+            self._serving.refresh()  # the bulk of it; within the version held it may be too late for its files
+        with self._database.reading() if hold else contextlib.nullcontext():
+            state = self._serving.refresh()
+            index = self._serving.index
+            among = None if wanted.where is None else self._among(wanted.where, state, index)
+            found = wanted.ask(index, encoded, among, self._own(encoded))
+            version = Version(
+                self._serving.folder, self._serving.snapshot(), state.next_id, self._standards, self._encoder.pool
+            )
+            asked = (query.id for query in encoded.queries if query.id is not None)
+            ids = sorted({*found.hits.ids.ravel().tolist(), *asked} - {-1})
+            with self._database.reading() as connection:
+                items, now = store.read_items(connection, ids), store.read_state(connection)
+                seen = read_seen(connection, ids[:MOST_LOOKS])
+        matching = None if wanted.where is None else self._filter[2]
+        return Answer(found, items, version, seen, matching), now == state
+
+    def _own(self, encoded: Encoded) -> list[int | None]:
+        """The item that each query is: by its id, or by the file it is."""
+        own = [query.id for query in encoded.queries]
+        paths = {row: query.path for row, query in enumerate(encoded.queries) if query.id is None and query.path}
+        if paths:
+            with self._database.reading() as connection:
+                for row, path in paths.items():
+                    own[row] = store.find_path(connection, path)
+        return own
+
+    def _among(self, where: Any, state: store.State, index: Index) -> object:
+        """The filter for `where`, kept until the next commit."""
+        key = repr(where), state
+        kept, prepared, _ = self._filter
+        if kept != key:
+            ids = self._select(where)
+            prepared = index.prepare(ids)
+            self._filter = key, prepared, len(ids)
+        return prepared

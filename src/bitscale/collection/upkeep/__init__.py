@@ -1,0 +1,1 @@
+"""Making, checking, copying and tidying a collection as a whole."""

@@ -1,0 +1,85 @@
+"""Erasing: items for which a condition holds, and every trace of them that bitscale itself has made.
+
+    in the collection   rows, paths, labels, metadata, codes in segments, log and staged batches, notes of unread files
+    beside it           features kept of an interrupted fit; small pictures that an interrupted `duplicates` kept
+    in backups          cannot be reached safely: those that still hold an item, or cannot be looked into, are named
+
+What else keeps something of items (marks of a user, caches of a page) adds itself to `TRACES`.
+The picture files are not bitscale's, and are not touched.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bitscale.collection.items import Item
+from bitscale.collection.opened import Opened
+from bitscale.collection.upkeep.backup_notes import noted_backups
+from bitscale.collection.writing import Writable
+from bitscale.data.root import runs_root
+from bitscale.errors import BitscaleError, FileError
+
+Trace = Callable[[Opened, list[Item]], int]  # forgets what it keeps of some items; how many files or rows that were
+
+
+@dataclass(frozen=True)
+class Backup:
+    """A copy that was made before: how many erased items it still holds; None: it cannot be looked into."""
+
+    path: str
+    holds: int | None
+
+
+@dataclass(frozen=True)
+class Erased:
+    """What was erased, and where it could not be."""
+
+    removed: int
+    caches: int  # files beside the collection
+    backups: list[Backup] = field(default_factory=list)
+
+
+def erase(collection: Writable, where: Any, compact: Callable[[], Any]) -> Erased:
+    """Remove all items for which `where` holds; when this returns nothing of them is left in the collection."""
+    ids = collection.select(where)
+    items = list(collection.items_of(ids.tolist()).values())
+    removed = collection.remove(ids) if len(ids) else 0
+    caches = sum(trace(collection, items) for trace in TRACES) if items else 0
+    compact()
+    still = [look_into(path, ids.tolist()) for path in noted_backups(collection.path)] if removed else []
+    return Erased(removed, caches, [one for one in still if one.holds != 0])
+
+
+def look_into(path: str, ids: list[int]) -> Backup:
+    """How many of some items a backup holds: ids are never used again, so they are the same there."""
+    try:
+        with Opened.open(Path(path), read_only=True) as copy:
+            return Backup(path, len(copy.items_of(ids)))
+    except BitscaleError:
+        return Backup(path, None)
+
+
+def forget_fitting(collection: Opened, items: list[Item]) -> int:
+    """The features, with paths, that an interrupted first `index` left beside the collection."""
+    left = collection.path.with_name(f".{collection.path.name}.fitting")
+    there = left.is_file()
+    try:
+        left.unlink(missing_ok=True)
+    except OSError as error:
+        raise FileError(f"{left} cannot be removed: {error.strerror}. Remove it yourself, and erase again.") from error
+    return int(there)
+
+
+def forget_looks(collection: Opened, items: list[Item]) -> int:
+    """Small grey pictures of a `duplicates` that was interrupted; whose they are cannot be told, so all of them go."""
+    folders = [folder for folder in runs_root().glob("duplicates-*") if folder.is_dir()]
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    return len(folders)
+
+
+TRACES: list[Trace] = [forget_fitting, forget_looks]

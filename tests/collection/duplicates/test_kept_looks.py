@@ -1,0 +1,43 @@
+"""Looks kept across a stop: the same call goes on, gives the same, and leaves nothing behind."""
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from bitscale.collection.duplicates import kept_looks as module
+from bitscale.collection.duplicates.kept_looks import kept_looks
+
+
+@pytest.fixture
+def paths(tmp_path, monkeypatch):
+    monkeypatch.setenv("BITSCALE_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr(module, "STRETCH", 4)
+    rng = np.random.default_rng(0)
+    for i in range(11):
+        Image.fromarray(rng.integers(0, 256, (40, 30), np.uint8)).save(tmp_path / f"{i:02}.png")
+    (tmp_path / "03.png").write_bytes(b"rubbish")
+    return [str(tmp_path / f"{i:02}.png") for i in range(11)]
+
+
+def same(some, others):
+    assert len(some) == len(others)
+    assert some == others
+
+
+@pytest.mark.parametrize("stop", [1, 4, 6, 10])
+def test_a_stopped_call_goes_on(paths, stop, tmp_path, monkeypatch):
+    whole = list(kept_looks(paths, workers=1))
+    assert whole[3] is None
+    assert not list((tmp_path / "runs").glob("*"))
+    first = kept_looks(paths, workers=1)
+    some = [next(first) for _ in range(stop)]
+    first.close()  # what Ctrl-C comes to
+    read, real = [], module.decode_files
+    monkeypatch.setattr(
+        module, "decode_files", lambda rest, *more, **how: read.append(len(rest)) or real(rest, *more, **how)
+    )
+    rest = list(kept_looks(paths, workers=1))
+    assert read == [11 - stop]
+    same(some, whole[:stop])
+    same(rest, whole)
+    assert not list((tmp_path / "runs").iterdir())
