@@ -1,6 +1,8 @@
 """What all tests share: a skip counts as a failure in CI, and endurance counts run in full under `make torture`."""
 
 import os
+import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,6 +19,14 @@ settings.load_profile("bitscale")
 def endurance(full: int) -> int:
     """How often to repeat: in full under `make torture`, else a tenth."""
     return full if TORTURE else full // 10
+
+
+def until(happened: Callable[[], object], seconds: float = 300.0) -> None:
+    """Wait for something that is sure to come; the limit only keeps a test from hanging, it measures nothing."""
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.01)
 
 
 @pytest.hookimpl(wrapper=True)

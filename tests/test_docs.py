@@ -1,6 +1,5 @@
 """The README is true: its example runs, and its numbers are those of results/."""
 
-import json
 import re
 import subprocess
 import sys
@@ -17,16 +16,12 @@ def test_the_readme_example_runs(tmp_path, monkeypatch):
         exec(compile(block, "README.md", "exec"), {})
 
 
-def test_the_readme_quotes_what_was_measured():
+def test_pages_quote_what_was_measured():
     sys.path.insert(0, str(ROOT / "benchmarks"))
-    from learning_page import learning_page
-    from quote import baselines_page, quoted
+    from quote import pages
 
-    text = (ROOT / "README.md").read_text()
-    assert quoted(text, json.loads((ROOT / "results" / "search.json").read_text())) == text, "run benchmarks/quote.py"
-    page = (ROOT / "docs" / "baselines.md").read_text()
-    assert baselines_page(ROOT / "results" / "baselines") == page, "run benchmarks/quote.py"
-    assert learning_page(ROOT / "results") == (ROOT / "docs" / "learning.md").read_text(), "run benchmarks/quote.py"
+    for path, text in pages(ROOT).items():
+        assert path.read_text() == text, f"{path.name}: run benchmarks/quote.py"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)

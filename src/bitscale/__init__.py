@@ -10,6 +10,7 @@ from bitscale.version import __version__
 
 if TYPE_CHECKING:
     from bitscale import errors, hamming
+    from bitscale.client import AsyncClient, Client
     from bitscale.codes import Codes, Relaxed
     from bitscale.collection import Collection
     from bitscale.data import Split, load_dataset
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from bitscale.index.exact import ExactIndex
 
 _HOME = {  # public name -> the module it lives in
+    "AsyncClient": "bitscale.client",
     "BitscaleError": "bitscale.errors",
+    "Client": "bitscale.client",
     "Codes": "bitscale.codes",
     "Collection": "bitscale.collection",
     "ExactIndex": "bitscale.index.exact",
@@ -40,7 +43,9 @@ _HOME = {  # public name -> the module it lives in
 }
 
 __all__ = [
+    "AsyncClient",
     "BitscaleError",
+    "Client",
     "Codes",
     "Collection",
     "ExactIndex",

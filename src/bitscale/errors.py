@@ -2,16 +2,21 @@
 
     BitscaleError
     ├── InputError        an argument cannot be used            (also a ValueError)
-    │   └── ModelMismatch codes of one model met those of another
+    │   ├── ModelMismatch codes of one model met those of another
+    │   └── UnknownItem   a collection holds no item of this id
     ├── NotFitted         a hasher was asked to encode before fit
     ├── TrainingStopped   a training cannot go on, its loss being infinite or NaN
+    ├── EngineError       an engine elsewhere cannot be reached, refuses, or holds something else
+    │   └── NotInEngine   there is no such collection at that address
     ├── DataError         a dataset is missing, incomplete or not what it claims
     │   ├── UnreadablePicture  one picture file cannot be decoded
     │   └── VanishedFiles      pictures that were there are not: asks before anything is removed
+    ├── ServiceError      a service refused a request, or does not answer
     └── FileError         a file of ours cannot be trusted or read
         ├── CorruptFile   damaged, truncated or not ours
         ├── NewerFormat   written by a later bitscale
-        └── CollectionBusy another process is writing to the collection
+        ├── CollectionBusy another process is writing to the collection
+        └── MustReopen    an open collection cannot go on: open it again, nothing is lost
 
 A message says what is wrong, what was given and what to do about it.
 """
@@ -31,12 +36,24 @@ class ModelMismatch(InputError):
     """Codes of one model were offered to an index, or a query, of another."""
 
 
+class UnknownItem(InputError):
+    """A collection holds no item of this id; it may have been removed."""
+
+
 class NotFitted(BitscaleError):
     """A hasher was used before `fit`."""
 
 
 class TrainingStopped(BitscaleError):
     """A training cannot go on: its loss or a weight became infinite or NaN."""
+
+
+class EngineError(BitscaleError):
+    """An engine elsewhere cannot be reached, refuses, or holds something else; the message names its address."""
+
+
+class NotInEngine(EngineError):
+    """An engine was reached, and holds no collection of ours under that name."""
 
 
 class DataError(BitscaleError):
@@ -59,6 +76,14 @@ class VanishedFiles(DataError):
         self.paths = tuple(paths)
 
 
+class ServiceError(BitscaleError):
+    """A service refused: `status` is HTTP's (0: no answer), `type` its name for it, `retry_after` seconds to wait."""
+
+    def __init__(self, message: str, status: int = 0, type: str = "", retry_after: int | None = None) -> None:
+        super().__init__(message)
+        self.status, self.type, self.retry_after = status, type, retry_after
+
+
 class FileError(BitscaleError):
     """A bitscale file cannot be used."""
 
@@ -73,3 +98,7 @@ class NewerFormat(FileError):
 
 class CollectionBusy(FileError):
     """Another process is writing to the collection; the message says which."""
+
+
+class MustReopen(FileError):
+    """An open collection cannot go on: what is on disk is sound, but the object must be closed and opened again."""

@@ -3,7 +3,6 @@ import io
 import subprocess
 import sys
 from types import SimpleNamespace
-from unittest.mock import patch
 
 
 def bitscale(*words, **settings):
@@ -14,13 +13,11 @@ def bitscale(*words, **settings):
     )  # fmt: skip
 
 
-def inside(*words):
+def inside(*words, cwd="."):
     """Run the command line in this process: the same, without the time to start Python."""
-    from bitscale.cli import run
-    from bitscale.cli.output import wants_json
+    from bitscale.cli.app import run
 
-    argv = ["bitscale", *map(str, words)]
     out, err = io.StringIO(), io.StringIO()
-    with patch.object(sys, "argv", argv), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        code = run(wants_json(argv[1:]))
+    with contextlib.chdir(cwd), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run([str(word) for word in words])
     return SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())

@@ -7,7 +7,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,12 @@ import pytest
 from PIL import Image
 
 import bitscale as bs
+from bitscale.cli.batch import read_batch
+from bitscale.errors import InputError
 from tests.cli.run import bitscale, inside
+from tests.collection.folders import fill
+from tests.conftest import until
+from tests.pictures.made import never_ending
 
 NASTY = "it's <b>\n$(x)\udcff\x1b[31m.png"
 
@@ -59,8 +63,8 @@ def told(*words, code=0):
 
 def test_index_tells_what_it_did(made):
     folder, facts = made
-    assert list(facts) == ["collection", "created", "model", "items", "added", "updated", "moved", "removed",
-                           "unchanged", "skipped"]  # fmt: skip
+    assert list(facts) == ["collection", "created", "refitted", "model", "items", "added", "updated", "moved",
+                           "removed", "unchanged", "skipped"]  # fmt: skip
     assert facts["collection"] == str(folder / "clothes.bsc")
     assert (facts["created"], facts["items"], facts["added"]) == (True, 61, 61)
     assert [os.path.basename(one["path"]) for one in facts["skipped"]] == ["broken.png"]
@@ -76,7 +80,7 @@ def test_search_by_file_id_folder_and_batch(made, tmp_path):
     home, one = folder / "clothes.bsc", folder / "clothes" / NASTY
     facts = told("search", home, one, "-k", 3)
     assert list(facts) == ["collection", "items", "bits", "queries", "unread"]
-    assert len(facts["queries"][0]["matches"]) == 3
+    assert len(facts["queries"][0]["matches"]) == 4  # the very picture does not use up -k
     assert facts["queries"][0]["query"] == str(one)
     item = told("search", home, one, "--where", "path~\udcff")["queries"][0]["matches"][0]
     assert item["path"] == str(one)
@@ -104,7 +108,10 @@ def test_search_for_people(made):
     assert "■" in out.stdout
     assert "\x1b" not in out.stdout
     assert "\\n$(x)\\udcff\\x1b[31m.png" in out.stdout
-    assert "similar" in out.stdout
+    assert "itself" in out.stdout
+    assert "same kind" in out.stdout
+    none = inside("search", folder / "clothes.bsc", 1, "--where", "label=unheard-of")
+    assert "no item passes the filter" in none.stdout
 
 
 def test_labels_and_metadata_reach_where(copied):
@@ -118,8 +125,8 @@ def test_labels_and_metadata_reach_where(copied):
     assert found[0]["labels"] == ["x", "new"]
     gone = told("remove", copied / "clothes.bsc", "--where", "camera=2")
     assert gone == {"collection": str(copied / "clothes.bsc"), "removed": 1, "items": 61}
-    assert told("remove", copied / "clothes.bsc", 0, copied / "clothes" / "class1", 999)["removed"] > 1
-    assert "0 removed" in inside("remove", copied / "clothes.bsc", "999").stdout
+    assert told("remove", copied / "clothes.bsc", 0, copied / "clothes" / "class1")["removed"] > 1
+    assert "does not hold 999" in inside("remove", copied / "clothes.bsc", "999").stderr
 
 
 def test_vanished_files_ask(copied):
@@ -136,9 +143,9 @@ def test_a_contact_sheet_is_written(made, tmp_path):
     out = inside("search", folder / "clothes.bsc", folder / "clothes" / NASTY, "--html", tmp_path / "s.html")
     assert f"contact sheet: {tmp_path / 's.html'}" in out.stdout
     page = (tmp_path / "s.html").read_text()
-    assert page.count("<img") == 11
+    assert page.count("<img") == 12  # the query, itself, and ten more
     assert "<b>" not in page
-    assert told("search", folder / "clothes.bsc", 1, "--html", tmp_path / "none" / "x", code=1)["error"]
+    assert told("search", folder / "clothes.bsc", 1, "--html", tmp_path / "none" / "x.html", code=1)["error"]
 
 
 def test_open_shows_the_sheet_in_the_browser(made, tmp_path):
@@ -158,10 +165,10 @@ def test_duplicates_are_found_and_planned(copied):
     facts = told("duplicates", copied / "clothes.bsc", "--plan", copied / "p.sh", "--html", copied / "d.html")
     assert list(facts) == ["collection", "items", "identical", "near", "related", "crowded", "unread", "plan"]
     assert list(facts["identical"][0]) == ["keep", "why", "others"]
-    assert list(facts["identical"][0]["keep"]) == ["id", "path", "size", "width", "height", "modified"]
+    assert list(facts["identical"][0]["keep"]) == ["id", "path", "size", "width", "height", "modified", "differs"]
     paths = {facts["identical"][0]["keep"]["path"], facts["identical"][0]["others"][0]["path"]}
     assert {os.path.basename(path) for path in paths} == {NASTY, "again.png"}
-    assert b"# rm -- " in (copied / "p.sh").read_bytes()
+    assert b" && rm -- " in (copied / "p.sh").read_bytes()
     assert (copied / "clothes" / "again.png").exists()
     text = inside("duplicates", copied / "clothes.bsc").stdout
     assert "1 identical" in text
@@ -188,6 +195,57 @@ def test_upkeep(copied):
     about = told("info", home)
     assert (about["kind"], about["items"], about["skipped"]) == ("collection", 61, 1)
     assert about["folders"] == [str(copied / "clothes")]
+
+
+def test_what_is_not_there_is_named_and_nothing_is_removed(copied):
+    home, folder = copied / "clothes.bsc", copied / "clothes"
+    for words, named in (
+        ((7, 99_999), "99999"),
+        (("9" * 5000,), "9" * 50),
+        ((folder / "nothing.png", 8), "nothing.png"),
+        ((copied / "elsewhere",), "elsewhere"),
+    ):
+        out = told("remove", home, *words, code=1)["error"]
+        assert named in out["message"]
+        assert "Nothing was removed" in out["message"]
+    assert told("info", home)["items"] == 61
+    assert told("remove", home, folder / "broken.png")["removed"] == 0  # known, as a file that could not be read
+    assert told("info", home)["skipped"] == 0
+    assert told("remove", home, 7, folder / "class1")["removed"] > 1
+    assert told("remove", home, "--where", "id>9000")["removed"] == 0
+    assert told("remove", home, folder)["items"] == 0
+    assert told("info", home)["folders"] == []
+    with bs.Collection.open(home) as photos:
+        assert photos.remove([99_999]) == 0  # the library goes on ignoring it
+
+
+def test_codes_are_verified(copied):
+    home = copied / "clothes.bsc"
+    facts = told("verify", home, "--codes", "all")["facts"]
+    assert (facts["codes_checked"], facts["codes_unchecked"]) == (61, 0)
+    assert told("verify", home, "--codes", 5)["facts"]["codes_checked"] == 5
+    assert "5 codes encoded anew" in inside("verify", home, "--codes", 5).stdout
+    with bs.Collection.open(home) as photos:
+        first, second, *_ = photos.items()
+        code = photos.index.get([second.id])
+        photos.apply(remove=[first.id])
+        facts = bs.collection.NewItem(first.path, first.content, first.size, first.modified)
+        photos.apply(codes=code, items=[facts])
+    wrong = told("verify", home, "--codes", "all", code=1)
+    assert "its code is not that of" in wrong["problems"][0]
+    for bad in ("0", "some", "-3", "1.5", "9" * 40):
+        assert inside("verify", home, "--codes", bad).returncode == 2
+
+
+def test_notices_reach_info(copied):
+    home = copied / "clothes.bsc"
+    assert "notices" not in told("info", home)
+    with bs.Collection.open(home) as photos:
+        photos.note("sealing", "the disk was full.")
+    assert "the disk was full." in told("info", home)["notices"][0]
+    assert "the disk was full." in inside("info", home).stdout
+    assert "the disk was full." in inside("index", copied / "clothes").stdout
+    assert "the disk was full." in told("index", copied / "clothes")["notices"][0]
 
 
 def test_reindex_with_another_model(copied):
@@ -230,6 +288,15 @@ def test_a_second_writer_is_told_who_holds_it(copied):
         (("index", "-c", "none.bsc"), 1, "there is no collection"),
         (("index", "-c", "HOME", "--model", "x"), 1, "bitscale reindex"),
         (("index", "-c", "HOME", "--meta", "x"), 2, "NAME=VALUE"),
+        (("index", "none/", "--bits", "0"), 2, "between 1 and 1024"),
+        (("index", "none/", "--bits", "2000"), 2, "between 1 and 1024"),
+        (("index", "none/", "--bits", "64", "--model", "fashion-mnist"), 2, "a model has its own"),
+        (("index", "none/", "--features", "gist", "--model", "fashion-mnist"), 2, "a model has its own"),
+        (("index", "-c", "HOME", "--bits", "64"), 1, "is for a new collection"),
+        (("index", "-c", "HOME", "--features", "gist"), 1, "is for a new collection"),
+        (("reindex", "HOME"), 2, "--model FILE, or --refit"),
+        (("reindex", "HOME", "--refit"), 1, "was not fitted on its own pictures"),
+        (("train", "sample", "itq", "--out", "m.safetensors", "--minutes", "0"), 2, "above 0"),
         (("add", "HOME", "none.png"), 1, "nothing at"),
         (("remove", "HOME"), 2, "say what to remove"),
         (("remove", "HOME", "--where", "label<3"), 2, "labels are compared"),
@@ -273,6 +340,13 @@ def test_batches_that_make_no_sense(made, tmp_path):
         )
 
 
+@pytest.mark.parametrize("text", ["[" * 200_000, "[[[1]]]", '{"path": {"a": {"b": 1}}}'])
+def test_a_batch_nested_too_deep_names_the_limit(tmp_path, text):
+    (tmp_path / "q.jsonl").write_text(text)
+    with pytest.raises(InputError, match="line 1: a path or an id is nested 1 level deep at most"):
+        read_batch(tmp_path / "q.jsonl")
+
+
 def test_merged_streams_are_one_document(made):
     """As `bitscale ... --json 2>&1 | jq` sees it: nothing else, in success and in failure."""
     words = [sys.executable, "-m", "bitscale"]
@@ -284,24 +358,47 @@ def test_merged_streams_are_one_document(made):
 
 
 def test_ctrl_c_says_how_to_go_on(tmp_path):
-    """A real process, a real signal, while it reads pictures."""
-    image = np.random.default_rng(0).integers(0, 256, (1500, 1500, 3), np.uint8)
+    """A real process, a real signal, while a worker has the last picture open and does not come to its end."""
     (tmp_path / "many").mkdir()
-    Image.fromarray(image).save(tmp_path / "one.png", compress_level=0)
-    for i in range(300):
-        os.link(tmp_path / "one.png", tmp_path / "many" / f"{i}.png")
+    for i in range(4):
+        Image.fromarray(np.full((28, 28), 60 * i, np.uint8)).save(tmp_path / "many" / f"{i}.png")
     words = [sys.executable, "-m", "bitscale", "index", tmp_path / "many", "--model", "fashion-mnist"]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not (tmp_path / "many.bsc").exists() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    time.sleep(0.3)
+    hangs = never_ending(tmp_path / "site", "3.png")
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=hangs)
+    until((tmp_path / "many" / "3.png.open").exists)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate()
     assert process.returncode == 130, (out, err)
     assert err == "bitscale: stopped; run the same command again to go on\n"
     with bs.Collection.open(tmp_path / "many.bsc") as photos:
-        assert len(photos) < 300
+        assert len(photos) == 0
+
+
+def test_ctrl_c_while_reindexing_keeps_what_was_encoded(tmp_path):
+    rng = np.random.default_rng(0)
+    for i in range(1200):
+        picture(tmp_path / "many" / f"{i:04d}.png", rng.integers(0, 256, (28, 28, 1), np.uint8))
+    assert inside("index", tmp_path / "many", "--model", "fashion-mnist").returncode == 0
+    images = bs.load_dataset("sample").query.images
+    train = bs.data.Labelled(images, np.zeros(len(images), np.int64), ("",))
+    other = bs.make_hasher("lsh", n_bits=16, features="pixels", seed=5).fit(train)
+    other.save(tmp_path / "other.safetensors")
+    home = tmp_path / "many.bsc"
+    command = [sys.executable, "-m", "bitscale", "reindex", home, "--model", tmp_path / "other.safetensors", "--json"]
+    hangs = never_ending(tmp_path / "site", "1199.png")  # the last one
+    process = subprocess.Popen(
+        list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=hangs
+    )
+    with bs.Collection.open(home, read_only=True) as reader:
+        until(lambda: len(reader.staged_ids(other)) and (tmp_path / "many" / "1199.png.open").exists())
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+        kept = len(reader.staged_ids(other))
+    assert process.returncode == 130, (out, err)
+    assert json.loads(out)["error"]["exit_code"] == 130
+    assert 500 <= kept < 1200
+    facts = told("reindex", home, "--model", tmp_path / "other.safetensors")
+    assert (facts["resumed"], facts["encoded"]) == (kept, 1200 - kept)
 
 
 def on_terminal(stream, *words, **environment):
@@ -361,3 +458,19 @@ def test_help_teaches_by_example(verb):
     text = inside(verb, "--help").stdout
     assert "Try: bitscale" in text
     assert "--json" in text
+
+
+@pytest.mark.slow
+def test_codes_fitted_on_the_pictures_themselves(tmp_path):
+    """Length and features are chosen at creation; what grows is fitted anew; a stop leaves the features."""
+    fill(tmp_path / "in", 4)
+    facts = told("index", tmp_path / "in", "--bits", "48", "--features", "pixels@8")
+    assert (facts["items"], facts["created"]) == (4, True)
+    assert not (tmp_path / ".in.bsc.fitting").exists()
+    fill(tmp_path / "in", 6, first=4)
+    again = told("index", tmp_path / "in")
+    assert (again["items"], again["refitted"]) == (10, True)
+    assert again["model"] != facts["model"]
+    about = told("info", tmp_path / "in.bsc")
+    assert (about["n_bits"], about["features"]) == (48, "pixels@8")
+    assert told("reindex", tmp_path / "in.bsc", "--refit")["items"] == 10

@@ -1,6 +1,6 @@
 import json
 
-from tests.cli.run import bitscale
+from tests.cli.run import inside as bitscale
 
 
 def test_the_list_says_what_is_missing_and_where_it_was_looked_for(tmp_path):
@@ -13,7 +13,7 @@ def test_the_list_says_what_is_missing_and_where_it_was_looked_for(tmp_path):
     assert found["mnist"]["looked_in"] == str(tmp_path / "mnist")
     assert found["mnist"]["licence"]
     text = bitscale("datasets", "--root", tmp_path).stdout
-    for said in (*found, "licence: MIT", "to get it: bitscale datasets fetch cifar10", "comes with bitscale"):
+    for said in (*found, "licence: MIT", "datasets fetch cifar10", "comes with bitscale"):
         assert said in text
 
 

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 import bitscale as bs
-from tests.cli.run import bitscale
+from tests.cli.run import inside as bitscale
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (20, 8, 8, 3), dtype=np.uint8)
 
@@ -63,7 +63,6 @@ def test_mistakes_are_one_line_with_a_cure(model, tmp_path):
     np.save(tmp_path / "x.npy", PIXELS)
     np.save(tmp_path / "wide.npy", PIXELS[:, :, :4])
     for words, said in (
-        (("x.npy", "-o", "c.txt"), ".npy (packed codes) or .bsi"),
         (("bad.npy", "-o", "c.npy"), "cannot be read as an array"),
         (("bad.png", "-o", "c.npy"), "cannot be read as an image"),
         (("none.png", "-o", "c.npy"), "nothing at"),
@@ -77,4 +76,39 @@ def test_mistakes_are_one_line_with_a_cure(model, tmp_path):
         assert (out.returncode, out.stdout, out.stderr.count("\n")) == (1, "", 1), out.stderr
         assert said in out.stderr
     assert bitscale("encode", model, "x.npy").returncode == 2
+    wrong = bitscale("encode", model, "x.npy", "-o", "c.txt", cwd=tmp_path)
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
+    assert ".npy (packed codes) or .bsi" in wrong.stderr
     assert bitscale("encode", tmp_path / "x.npy", "x.npy", "-o", "c.npy", cwd=tmp_path).returncode == 1
+
+
+def test_after_ctrl_c_the_same_command_goes_on(model, tmp_path, monkeypatch):
+    from bitscale.hashers import kept_codes, picture_codes
+    from tests.cli.run import inside
+
+    monkeypatch.setenv("BITSCALE_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setattr(picture_codes, "BATCH", 4)
+    (tmp_path / "in").mkdir()
+    for i in range(20):
+        Image.fromarray(PIXELS[i]).save(tmp_path / "in" / f"{i:02}.png")
+    (tmp_path / "in" / "05.png").write_bytes(b"rubbish")
+    words = ("encode", model, tmp_path / "in", "--workers", 1, "--out")
+    assert inside(*words, tmp_path / "whole.npy").returncode == 0
+    read, stop = [], [True]
+
+    def files(hasher, paths, **how):
+        read.append(len(paths))
+        for number, batch in enumerate(picture_codes.encode_files(hasher, paths, **how)):
+            if stop[0] and number == 2:
+                raise KeyboardInterrupt
+            yield batch
+
+    monkeypatch.setattr(kept_codes, "encode_files", files)
+    assert inside(*words, tmp_path / "c.npy").returncode == 130
+    stop[0] = False
+    assert inside(*words, tmp_path / "c.npy").returncode == 0
+    assert read[0] == 20
+    assert read[1] < 20
+    np.testing.assert_array_equal(np.load(tmp_path / "c.npy"), np.load(tmp_path / "whole.npy"))
+    assert (tmp_path / "c.npy.json").read_text() == (tmp_path / "whole.npy.json").read_text()
+    assert not list((tmp_path / "runs").iterdir())

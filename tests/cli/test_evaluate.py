@@ -6,11 +6,11 @@ from PIL import Image
 
 import bitscale as bs
 from bitscale.evaluation import rescore
-from tests.cli.run import bitscale
+from tests.cli.run import inside as bitscale
 
 
 def test_evaluate_prints_keeps_and_draws(tmp_path):
-    names = ["--save", tmp_path / "m", "--out", tmp_path / "r.json", "--plot", tmp_path / "p.png"]
+    names = ["--save", tmp_path / "m.safetensors", "--out", tmp_path / "r.json", "--plot", tmp_path / "p.png"]
     out = bitscale("evaluate", "sample", "itq", "--bits", "16,8", *names, "--rankings", tmp_path / "kept")
     assert out.returncode == 0, out.stderr
     assert out.stderr == ""
@@ -22,8 +22,13 @@ def test_evaluate_prints_keeps_and_draws(tmp_path):
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
     assert rescore(tmp_path / "kept", ["map"])["map", 8] == report["map", 8]
     split = bs.load_dataset("sample")
-    assert bs.evaluate(bs.load_hasher(tmp_path / "m"), split, bits=8, metrics="map")["map", 8] == report["map", 8]
-    again = bitscale("evaluate", "sample", "--model", tmp_path / "m", "--bits", 8, "--metrics", "map", "--json")
+    assert (
+        bs.evaluate(bs.load_hasher(tmp_path / "m.safetensors"), split, bits=8, metrics="map")["map", 8]
+        == report["map", 8]
+    )
+    again = bitscale(
+        "evaluate", "sample", "--model", tmp_path / "m.safetensors", "--bits", 8, "--metrics", "map", "--json"
+    )
     assert again.stderr == ""
     assert json.loads(again.stdout)["scores"][0]["value"] == report["map", 8]
 
@@ -75,8 +80,6 @@ def test_settings_reach_the_method():
         (("sample", "itq", "--metrics", f"precision@{10**30}"), "no metric"),
         (("sample", "itq", "--features", "pixels@99999999"), "1 to 2048"),
         (("sample", "itq", "--features", "gist@1000000"), "16 to 512"),
-        (("sample", "itq", "--set", "anchors"), "NAME=VALUE"),
-        (("sample", "itq", "--plot", "x.doc"), ".png"),
         (("sample", "itq", "--each", "--save", "x"), "--each"),
         (("sample", "itq", "--out", "none/r.json"), "folder does not exist"),
         (("sample", "--model", "none"), "no hasher file"),
@@ -87,3 +90,56 @@ def test_mistakes_are_one_line_with_a_cure(words, said, tmp_path):
     out = bitscale("evaluate", *words, cwd=tmp_path)
     assert (out.returncode, out.stdout, out.stderr.count("\n")) == (1, "", 1)
     assert said in out.stderr
+
+
+@pytest.mark.parametrize(("words", "said"), [(("--set", "anchors"), "NAME=VALUE"), (("--plot", "x.doc"), ".png")])
+def test_wrong_usage_is_one_line_too(words, said, tmp_path):
+    out = bitscale("evaluate", "sample", "itq", *words, cwd=tmp_path)
+    assert (out.returncode, out.stdout, out.stderr.count("\n")) == (2, "", 1)
+    assert said in out.stderr
+
+
+def test_after_ctrl_c_the_same_command_goes_on(tmp_path, monkeypatch):
+    """A fitted model is not fitted again, and rankings half kept are no obstacle."""
+    from bitscale.evaluation import study
+    from bitscale.hashers.itq import ITQ
+    from tests.cli.run import inside
+
+    monkeypatch.setenv("BITSCALE_RUNS", str(tmp_path / "runs"))
+    words = (
+        "evaluate",
+        "sample",
+        "itq",
+        "--bits",
+        "16,8",
+        "--metrics",
+        "map",
+        "--rankings",
+        tmp_path / "kept",
+        "--json",
+    )
+    fits, real, measure = [], ITQ.fit, study.evaluate
+
+    def fit(self, train):
+        fits.append(self.n_bits)
+        return real(self, train)
+
+    def stopped(*given, progress, **how):
+        def tell(what, done, total):
+            if "8 bits" in what:
+                raise KeyboardInterrupt
+
+        return measure(*given, progress=tell, **how)
+
+    monkeypatch.setattr(ITQ, "fit", fit)
+    monkeypatch.setattr(study, "evaluate", stopped)
+    assert inside(*words).returncode == 130
+    assert [path.name for path in (tmp_path / "kept").iterdir()] == ["16.safetensors"]
+    monkeypatch.setattr(study, "evaluate", measure)
+    again = inside(*words)
+    assert again.returncode == 0, again.stdout
+    assert fits == [16]
+    assert not list((tmp_path / "runs").iterdir())
+    fresh = json.loads(inside(*words[:-3], "--json").stdout)
+    assert json.loads(again.stdout)["scores"] == fresh["scores"]
+    assert "not empty" in json.loads(inside(*words).stdout)["error"]["message"]

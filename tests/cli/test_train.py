@@ -1,12 +1,16 @@
 """Training, exporting and describing a model from the command line, on the bundled sample."""
 
 import json
+import shutil
+import signal
 
 import numpy as np
 import pytest
 
 import bitscale as bs
-from tests.cli.run import bitscale
+from tests.cli.run import bitscale, inside
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +39,7 @@ def test_training_leaves_model_card_history_and_plot(trained):
     assert facts["n_bits"] == 16
     card = (folder / "m.md").read_text()
     assert facts["fingerprint"] in card
-    assert "4,000 training images" in card
+    assert "4,000 images: sample, P0, official parts, part train" in card
     assert {"history.json", "loss.png"} <= {path.name for path in (folder / "run").iterdir()}
     assert len(bs.load_hasher(folder / "m.safetensors").encode(np.zeros((2, 28, 28, 1), np.uint8))) == 2
 
@@ -70,28 +74,80 @@ def test_what_cannot_be_done_is_said(tmp_path):
     assert "deep methods" in out.stderr
     assert bitscale("train", "sample", "itq", "--bits", 8, "--out", tmp_path / "i.safetensors").returncode == 0
     assert "not a network" in bitscale("export", tmp_path / "i.safetensors", tmp_path / "i.onnx").stderr
-    assert "folder does not exist" in bitscale("train", "sample", "--out", tmp_path / "no" / "x").stderr
+    assert "folder does not exist" in bitscale("train", "sample", "--out", tmp_path / "no" / "x.safetensors").stderr
 
 
-def test_ctrl_c_tells_how_to_go_on(tmp_path):
-    import os
-    import signal
-    import threading
-    import time
+QUICK = ("--bits", 8, "--set", "iterations=12", "--set", "images_per_class=2", "--device", "cpu")
 
-    from bitscale.cli.train import fit
-    from bitscale.errors import BitscaleError
 
-    split = bs.load_dataset("sample")
-    hasher = bs.make_hasher("drsch", n_bits=8, iterations=100_000, images_per_class=2)
-    usual = signal.getsignal(signal.SIGINT)
+@pytest.fixture
+def press(monkeypatch):
+    """Ctrl-C after so many steps of a training, pressed by its own progress bar; counts the steps of the next."""
+    from contextlib import contextmanager
 
-    def press():
-        while signal.getsignal(signal.SIGINT) is usual:  # until the training listens
-            time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGINT)
+    from bitscale.cli import demo, train
 
-    threading.Thread(target=press, daemon=True).start()
-    with pytest.raises(BitscaleError, match=r"stopped before the end. Go on with --run .* --resume"):
-        fit(hasher, split, tmp_path, False, "cpu", True)
-    assert {"checkpoint.safetensors", "history.json"} <= {path.name for path in tmp_path.iterdir()}
+    seen = []
+
+    def install(at):
+        seen.clear()
+
+        @contextmanager
+        def bar(quiet):
+            def show(now):
+                seen.append(now.step)
+                if len(seen) == at:
+                    signal.raise_signal(signal.SIGINT)
+
+            yield show
+
+        monkeypatch.setattr(train, "training_bar", bar)
+        monkeypatch.setattr(demo, "training_bar", bar)
+        return seen
+
+    return install
+
+
+@pytest.mark.parametrize("with_run", [True, False])
+def test_after_ctrl_c_the_same_command_goes_on(with_run, press, tmp_path, monkeypatch):
+    monkeypatch.setenv("BITSCALE_RUNS", str(tmp_path / "runs"))
+    words = ("train", "sample", "drsch", *QUICK, *(("--run", tmp_path / "run") if with_run else ()), "--out")
+    press(0)
+    assert inside(*words[:-1], "--anew", "--out", tmp_path / "whole.safetensors").returncode == 0
+    whole = bs.load_hasher(tmp_path / "whole.safetensors").fingerprint
+    shutil.rmtree(tmp_path / "run", ignore_errors=True)
+    seen = press(5)
+    stopped = inside(*words, tmp_path / "m.safetensors")
+    assert stopped.returncode == 130
+    assert "what was done is kept in" in stopped.stderr
+    assert not (tmp_path / "m.safetensors").exists()
+    done = seen[-1]
+    seen = press(0)
+    again = inside(*words, tmp_path / "m.safetensors")
+    assert again.returncode == 0, again.stderr
+    assert seen[0] == done + 1
+    assert bs.load_hasher(tmp_path / "m.safetensors").fingerprint == whole
+    assert with_run or not list((tmp_path / "runs").iterdir())  # the model is written, so nothing else is kept
+
+
+def test_other_settings_in_the_same_run_are_refused(press, tmp_path):
+    words = ("train", "sample", "drsch", *QUICK, "--run", tmp_path / "run", "--out", tmp_path / "m.safetensors")
+    press(3)
+    assert inside(*words).returncode == 130
+    before = (tmp_path / "run" / "checkpoint.safetensors").read_bytes()
+    other = inside(*words, "--seed", 7)
+    assert other.returncode == 1
+    assert "seed: 0 there, 7 here" in other.stderr
+    assert "another folder" in other.stderr
+    assert (tmp_path / "run" / "checkpoint.safetensors").read_bytes() == before
+    assert inside(*words, "--seed", 7, "--anew").returncode == 0
+
+
+def test_a_stopped_demo_goes_on(press, tmp_path):
+    press(3)
+    stopped = inside("demo", "--steps", 6, "--out", tmp_path / "d")
+    assert stopped.returncode == 130
+    seen = press(0)
+    assert inside("demo", "--steps", 6, "--out", tmp_path / "d", "--json").returncode == 0
+    assert seen[0] > 3
+    assert not (tmp_path / "d" / "training").exists()

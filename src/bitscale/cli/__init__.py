@@ -1,102 +1,69 @@
-"""The command line: every verb parses, makes one library call, and prints for people, or with --json for machines.
+"""The door of the command line: it loads next to nothing itself, so that even Ctrl-C while loading ends in one line.
 
-Results go to stdout, progress and errors to stderr; with --json all is one JSON document on stdout, errors too.
-Exit codes: 0 done, 1 could not be done, 2 wrong usage, 3 asks (files vanished: say how to go on), 130 stopped.
+`app` has the verbs. Exit codes: 0 done, 1 could not be done, 2 wrong usage, 3 asks (files vanished: say how to go on),
+130 stopped.
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Callable
-from typing import Any
 
-import typer
-
-from bitscale.cli import (
-    bench,
-    datasets,
-    demo,
-    duplicates,
-    encode,
-    evaluate,
-    export,
-    index,
-    info,
-    search,
-    train,
-    upkeep,
-)
-from bitscale.cli.output import ASKS, COULD_NOT, DONE, STOPPED, USAGE, UsageError, fail, help_of, wants_json
-from bitscale.errors import BitscaleError, VanishedFiles
-
-app = typer.Typer(
-    name="bitscale",
-    help="Search your own pictures by picture, and train once to search at any code length.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-PICTURES, MODELS, REST = "Your pictures", "Models and measurements", "About"
-VERBS: dict[str, tuple[Callable[..., None], ...]] = {
-    PICTURES: (
-        *(index.index, search.search, index.add, index.remove, duplicates.duplicates),
-        *(upkeep.reindex, upkeep.verify, upkeep.compact, upkeep.backup),
-    ),
-    MODELS: (train.train, evaluate.evaluate, encode.encode, export.export),
-    REST: (demo.demo, info.info),
-}
-for panel, verbs in VERBS.items():
-    for verb in verbs:
-        app.command(verb.__name__, help=help_of(verb), rich_help_panel=panel)(verb)
-app.add_typer(datasets.app, name="datasets", rich_help_panel=MODELS)
-passed_on = {"allow_extra_args": True, "ignore_unknown_options": True}
-app.command("bench", help=help_of(bench.bench), context_settings=passed_on, rich_help_panel=MODELS)(bench.bench)
+STOPPED = 130  # exit code after Ctrl-C: 128 + SIGINT
+STOPPED_WORDS = "stopped; run the same command again to go on"
 
 
 def main() -> None:
-    """Run the command line; an error ends in one line on stderr, or with --json in one document on stdout."""
-    as_json = wants_json(sys.argv[1:])
-    sys.exit(run(as_json))
-
-
-def run(as_json: bool) -> int:
-    """Run what was asked for and return the exit code."""
+    """Run the command line and exit; an error is one line on stderr, or with --json one document on stdout."""
+    open_what_is_closed()
+    escape_what_cannot_be_printed()
     try:
-        code: Any = app(prog_name="bitscale", standalone_mode=False)
-        if code == STOPPED:
-            fail(None, "stopped; run the same command again to go on", STOPPED, as_json)
-        return code if isinstance(code, int) else DONE
-    except (KeyboardInterrupt, typer.Abort):
-        fail(None, "stopped; run the same command again to go on", STOPPED, as_json)
-        return STOPPED
-    except UsageError as error:
-        fail(error, str(error), USAGE, as_json)
-        return USAGE
-    except VanishedFiles as error:
-        fail(error, str(error), ASKS, as_json)
-        return ASKS
-    except BitscaleError as error:
-        fail(error, str(error), COULD_NOT, as_json)
-        return COULD_NOT
-    except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        fail(error, f"{where}{error.strerror or error}.", COULD_NOT, as_json)
-        return COULD_NOT
-    except Exception as error:
-        return unexpected(error, as_json)
+        from bitscale.cli.app import run
+
+        code = run(sys.argv[1:])
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = stopped_while_loading("--json" in sys.argv)
+    except BrokenPipeError:  # whoever read our output has gone, as `head` does
+        code = leave_the_pipe()
+    except OSError as error:  # it cannot be printed: a full disk, where output goes to a file
+        code = leave_the_pipe()
+        sys.stderr.write(f"bitscale: what was to be printed cannot be written: {error.strerror}.\n")
+    sys.exit(code)
 
 
-def unexpected(error: Exception, as_json: bool) -> int:
-    """What the parser complains about; anything else is a mistake of ours, told in full but for machines."""
-    if not hasattr(error, "format_message"):
-        if not as_json:
-            raise error
-        fail(error, f"a mistake in bitscale: {error}. Please report it.", COULD_NOT, as_json)
-        return COULD_NOT
-    if type(error).__name__ == "NoArgsIsHelpError":
-        error.show()  # type: ignore[attr-defined]
-        return USAGE
-    context = getattr(error, "ctx", None)
-    told = error.format_message().rstrip(".") + f". See: {context.command_path if context else 'bitscale'} --help"
-    fail(error, told, USAGE, as_json)
-    return USAGE
+def open_what_is_closed() -> None:
+    """Open stdin, stdout and stderr onto nothing where they are closed, so that no file of ours takes their place."""
+    for handle in (0, 1, 2):
+        try:
+            os.fstat(handle)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(1, "w")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w")
+
+
+def escape_what_cannot_be_printed() -> None:
+    """Let a terminal whose encoding is not UTF-8 show as an escape what it has no letter for."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # they are text files here
+
+
+def stopped_while_loading(as_json: bool) -> int:
+    """Say that Ctrl-C came before any verb had begun; nothing was done yet."""
+    import json
+
+    if as_json:
+        error = {"type": "Stopped", "message": STOPPED_WORDS, "exit_code": STOPPED}
+        sys.stdout.write(json.dumps({"error": error}) + "\n")
+    else:
+        sys.stderr.write(f"bitscale: {STOPPED_WORDS}\n")
+    return STOPPED
+
+
+def leave_the_pipe() -> int:
+    """End quietly: point stdout at nothing, so that Python's own flush at exit has nothing to complain about."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -16,9 +15,7 @@ BENCHMARKS = (
     "collection",
     "indexing",
     "metrics",
-    "baselines",
     "unsupervised",
-    "weights",
     "loss",
     "encode",
     "memory",
@@ -39,4 +36,6 @@ def bench(
         raise BitscaleError(f"there is no benchmark {name!r}. Known: {', '.join(BENCHMARKS)}.")
     if not script.exists():
         raise BitscaleError("benchmarks come with the source tree, not with the package. Run this from a checkout.")
+    import subprocess
+
     raise typer.Exit(subprocess.run([sys.executable, str(script), *context.args], check=False).returncode)

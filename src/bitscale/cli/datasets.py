@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
+import textwrap
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
+from bitscale.cli.options import Json
+from bitscale.cli.output import command, emit, say
 from bitscale.cli.progress import progress_bar
-from bitscale.data import DatasetStatus, data_root, fetch_dataset
-from bitscale.data import datasets as all_datasets
+
+if TYPE_CHECKING:
+    from bitscale.data import DatasetStatus
 
 app = typer.Typer(context_settings={"help_option_names": ["-h", "--help"]})
 
@@ -21,7 +21,9 @@ Root = Annotated[
     Path | None,
     typer.Option(help="Where data is kept. Default: BITSCALE_DATA, else your data directory.", show_default=False),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print for machines.")]
+INDENTED: dict[str, Any] = {"initial_indent": "    ", "subsequent_indent": "      "}
+INDENTED |= {"break_long_words": False, "break_on_hyphens": False}  # a path stays in one piece
+COLUMNS = 100  # of a line, where it can be broken between words
 
 
 @app.callback(invoke_without_command=True)
@@ -34,17 +36,18 @@ def datasets(context: typer.Context, root: Root = None, as_json: Json = False) -
     if context.invoked_subcommand:
         context.obj = root, as_json
         return
-    found = all_datasets(root)
+    from bitscale.data import data_root
+    from bitscale.data import datasets as all_datasets
+
+    statuses = all_datasets(root)
     if as_json:
-        typer.echo(json.dumps([facts(status) for status in found]))
+        emit([for_machines(status) for status in statuses])
         return
-    table = Table.grid(padding=(0, 2), pad_edge=False)
-    for status in found:
-        lines = "\n".join(described(status))
-        table.add_row(Text(status.info.name, "bold"), Text("here" if status.present else "missing"), Text(lines))
-    out = Console()
-    out.print(Text(f"Data root: {data_root(root)}\n"))
-    out.print(table)
+    say(f"Data root: {data_root(root)}", "")
+    for status in statuses:
+        say(f"{status.info.name:14} {'here' if status.present else 'missing'}")
+        for line in described(status):
+            say(*textwrap.wrap(line, COLUMNS, **INDENTED))
 
 
 @app.command("fetch")
@@ -58,17 +61,19 @@ def fetch(
 
     A download that broke off is gone on with; a file with a wrong checksum is refused. What is complete is left alone.
     """
+    from bitscale.data import fetch_dataset
+
     outer_root, outer_json = context.obj or (None, False)
     quiet = as_json or outer_json
     with progress_bar(quiet) as show:
         done = fetch_dataset(name, root if root is not None else outer_root, show)
     brought = sum(item.downloaded for item in done.fetched)
     if quiet:
-        typer.echo(json.dumps({**facts(done.status), "downloaded_bytes": brought}))
+        emit({**for_machines(done.status), "downloaded_bytes": brought})
     elif done.fetched:
-        typer.echo(f"{name}: {brought:,} bytes fetched into {done.status.looked_in}.")
+        say(f"{name}: {brought:,} bytes fetched into {done.status.looked_in}.")
     else:
-        typer.echo(f"{name}: nothing to fetch, it is complete in {done.status.looked_in}.")
+        say(f"{name}: nothing to fetch, it is complete in {done.status.looked_in}.")
 
 
 def described(status: DatasetStatus) -> list[str]:
@@ -82,11 +87,11 @@ def described(status: DatasetStatus) -> list[str]:
     if status.present:
         return [*lines, f"in {status.looked_in}"] if info.folder else [*lines, "comes with bitscale"]
     more = f" and {len(status.missing) - 1} more" if len(status.missing) > 1 else ""
-    cure = f"bitscale datasets fetch {info.name}" if info.sources else info.how_to_get
+    cure = command("datasets", "fetch", info.name) if info.sources else info.how_to_get
     return [*lines, f"not found: {status.missing[0]}{more} in {status.looked_in}", f"to get it: {cure}"]
 
 
-def facts(status: DatasetStatus) -> dict[str, Any]:
+def for_machines(status: DatasetStatus) -> dict[str, Any]:
     """One dataset for machines."""
     info = status.info
     return {

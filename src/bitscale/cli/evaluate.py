@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
-import bitscale as bs
-from bitscale.cli.plot import CURVE, check_plot, plot_precision
+from bitscale.cli.destinations import MODEL, PLOT, REPORT, Force, check_destination
+from bitscale.cli.hasher_options import new_hasher
+from bitscale.cli.options import Json
+from bitscale.cli.output import print_table
 from bitscale.cli.progress import progress_bar
-from bitscale.errors import FileError, InputError
-from bitscale.evaluation import check_request, default_metrics
-from bitscale.hashers import Hasher
+from bitscale.errors import InputError
+
+if TYPE_CHECKING:
+    from bitscale.data import Split
+    from bitscale.evaluation import Report
 
 DEFAULT_BITS = "64,32,16,8"
+CURVE = (1, 2, 5, 10, 20, 50, 100, 200, 300, 500, 700, 1000)  # the k drawn by --plot
 
 
 def evaluate(
@@ -42,19 +45,22 @@ def evaluate(
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="A setting of the method, as anchors=300; may repeat.")
     ] = None,
+    recipe: Annotated[str | None, typer.Option(help="Of a deep method: ours, or as-printed.")] = None,
     model: Annotated[Path | None, typer.Option(help="A saved hasher to evaluate; METHOD is not trained.")] = None,
-    save: Annotated[Path | None, typer.Option(help="Keep the fitted hasher in this file.")] = None,
+    save: Annotated[Path | None, typer.Option(help="Keep the fitted hasher in this .safetensors file.")] = None,
     cache: Annotated[Path | None, typer.Option(help="A folder to keep features in between runs.")] = None,
     rankings: Annotated[Path | None, typer.Option(help="A new folder to keep raw rankings in.")] = None,
     out: Annotated[Path | None, typer.Option(help="Keep the report in this file, as JSON.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw precision@k into this PNG, PDF or SVG.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report for machines.")] = False,
+    force: Force = False,
+    as_json: Json = False,
 ) -> None:
     """Fit METHOD on the training part of DATASET, search its queries, and print every metric at every code length.
 
     One model is trained at the longest of --bits, and shorter codes are its first bits ("truncated from 64");
     --each trains one a length, as papers do. MAP is the expected value over all orders of tied items; the value of
-    one order, the best and the worst stand beside it.
+    one order, the best and the worst stand beside it. After Ctrl-C the same command goes on: fitted models and
+    features are kept until the report is done.
 
     Own embeddings: bitscale evaluate vectors.npy itq --labels labels.npy --features none
 
@@ -62,42 +68,65 @@ def evaluate(
     """
     if each and (save or model or rankings):
         raise InputError("--each trains several models, so --save, --model and --rankings cannot go with it.")
-    if model and (setting or save or features != "pixels"):
-        raise InputError("--model is fitted already, so --set, --features and --save cannot go with it.")
-    saved = bs.load_hasher(model) if model else None
-    lengths = whole_numbers(bits if bits is not None else str(saved.n_bits) if saved else DEFAULT_BITS)
-    for path in (save, out):
-        if path and not path.absolute().parent.is_dir():
-            raise FileError(f"{path} cannot be written: its folder does not exist.")
+    if model and (setting or save or recipe or features != "pixels"):
+        raise InputError("--model is fitted already, so --set, --recipe, --features and --save cannot go with it.")
+    for path, kind in ((save, MODEL), (out, REPORT), (plot, PLOT)):
+        check_destination(path, kind, force)
+    from bitscale.data import load_dataset
+    from bitscale.evaluation import check_request, default_metrics, fit_and_evaluate
+    from bitscale.evaluation import evaluate as measure
+    from bitscale.hashers import load_hasher
+    from bitscale.views.plots import check_plot
+
     if plot:
         check_plot(plot)
-    split = bs.load_dataset(dataset, root, protocol, seed=split_seed, labels=labels)
-    asked = saved or new_hasher(method, max(lengths), features, seed, setting or [])
-    names = [word.strip() for word in metrics.split(",")] if metrics else list(default_metrics(split, asked))
-    curve = [f"precision@{k}" for k in CURVE if k <= len(split.database)] if plot else []
-    how: dict[str, Any] = {"metrics": list(dict.fromkeys([*names, *curve])), "ranking": ranking, "seed": seed}
-    reports = []
+    saved = load_hasher(model) if model else None
+    lengths = whole_numbers(bits if bits is not None else str(saved.n_bits) if saved else DEFAULT_BITS)
+    split = load_dataset(dataset, root, protocol, seed=split_seed, labels=labels)
+    asked = saved or new_hasher(method, max(lengths), features, seed, setting or [], cache, recipe)
+    words = metrics.split(",") if metrics else default_metrics(split, asked)
+    names = list(dict.fromkeys(word.strip() for word in words))
+    how: dict[str, Any] = {"bits": lengths, "metrics": [*names, *curve_metrics(split, plot, names)]}
+    how |= {"ranking": ranking, "seed": seed, "keep_rankings": rankings}
     with progress_bar(as_json) as show:
-        for group in [[used] for used in lengths] if each else [lengths]:
-            made = saved or new_hasher(method, max(group), features, seed, setting or [])
-            check_request(made, group, how["metrics"], ranking, rankings)
-            made.extractor.cache = cache
-            if not saved:
-                show(f"fit {method} at {made.n_bits} bits", 0, 1)
-                made.fit(split.train)
-                show(f"fit {method} at {made.n_bits} bits", 1, 1)
-            if save:
-                made.save(save)
-            reports.append(bs.evaluate(made, split, bits=group, keep_rankings=rankings, progress=show, **how))
-    report = bs.Report.join(reports)
+        if saved:
+            check_request(saved, lengths, how["metrics"], ranking, rankings)
+            saved.extractor.cache = cache
+            report = measure(saved, split, progress=show, **how)
+        else:
+            report = fit_and_evaluate(
+                lambda n_bits: new_hasher(method, n_bits, features, seed, setting or [], cache, recipe),
+                split, each=each, save=save, progress=show, **how,
+            )  # fmt: skip
+    tell(report, names, out, plot, as_json)
+
+
+def curve_metrics(split: Split, plot: Path | None, names: list[str]) -> list[str]:
+    """The metrics that --plot draws, without those asked for already."""
+    drawn = [f"precision@{k}" for k in CURVE if k <= len(split.database)] if plot else []
+    return [name for name in drawn if name not in names]
+
+
+def tell(report: Report, names: list[str], out: Path | None, plot: Path | None, as_json: bool) -> None:
+    """Write the files asked for, and print the report."""
     if plot:
-        plot_precision(report, plot)
+        draw(report, plot)
     if out:
         report.save(out)
     if as_json:
         typer.echo(report.to_json())
     else:
-        Console().print(report.only(names).table())
+        print_table(report.only(names).table())
+
+
+def draw(report: Report, plot: Path) -> None:
+    """Precision within the first k matches, one line a length."""
+    from bitscale.evaluation.summary import precision_curves, trained
+    from bitscale.views.plots import plot_curves
+
+    first = report.scores[0]
+    title = f"{trained(first)}, {first.dataset} ({first.protocol}), {first.ranking}"
+    plot_curves(precision_curves(report.scores), plot, title=title, x="k", y="precision@k, %", log=True)
 
 
 def whole_numbers(words: str) -> list[int]:
@@ -106,17 +135,3 @@ def whole_numbers(words: str) -> list[int]:
         return [int(word) for word in words.split(",")]
     except ValueError as error:
         raise InputError(f"--bits takes whole numbers with commas between, as 64,32,16. Got {words!r}.") from error
-
-
-def new_hasher(method: str, n_bits: int, features: str, seed: int, settings: list[str]) -> Hasher:
-    """A hasher as the options say."""
-    given: dict[str, Any] = {}
-    for pair in settings:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise InputError(f"--set takes NAME=VALUE, as --set anchors=300. Got {pair!r}.")
-        try:
-            given[name] = json.loads(value)
-        except ValueError:
-            given[name] = value
-    return bs.make_hasher(method, n_bits=n_bits, features=features, seed=seed, **given)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-import shlex
+from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,18 +18,21 @@ from bitscale.cli.options import (
     Workers,
     check_where,
     default_home,
-    facts_of,
+    metadata_of,
     open_for_writing,
 )
-from bitscale.cli.output import UsageError, emit, near, say
+from bitscale.cli.output import UsageError, command, emit, near, say
 from bitscale.cli.progress import progress_bar
 from bitscale.errors import InputError
 
 if TYPE_CHECKING:
     from bitscale.collection import Collection
-    from bitscale.collection.sync import Changes
+    from bitscale.collection.ingest.kept_features import Sample
+    from bitscale.collection.ingest.sync import Changes
 
 MOST_SKIPPED = 10  # told one by one
+MOST_UNKNOWN = 5  # named in an error
+LONGEST_ID = 1_000  # digits; longer ones are no numbers to Python
 
 Label = Annotated[list[str] | None, typer.Option("--label", help="A label for every new picture; may repeat.")]
 FolderLabels = Annotated[
@@ -37,6 +41,13 @@ FolderLabels = Annotated[
 Meta = Annotated[list[str] | None, typer.Option("--meta", help="Metadata of new pictures: camera=2; may repeat.")]
 AcceptMissing = Annotated[
     bool, typer.Option("--accept-missing", help="Go on although a folder or many of its pictures vanished.")
+]
+CodesOnly = Annotated[
+    bool,
+    typer.Option("--codes-only", help="A new collection keeps no path, content hash or time of any file."),
+]
+Places = Annotated[
+    bool, typer.Option("--places", help="Keep where new pictures were taken, too, as their EXIF tells it.")
 ]
 KeepMissing = Annotated[bool, typer.Option("--keep-missing", help="Keep items whose files are gone.")]
 
@@ -53,12 +64,25 @@ def index(
         str | None,
         typer.Option(help="For a new collection: a model file or name.", show_default="one that needs no training"),
     ] = None,
+    bits: Annotated[
+        int | None,
+        typer.Option(help="For a new collection: length of its codes, 1 to 1024.", show_default="1024"),
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            help="For a new collection: mobilenetv2, efficientnet-lite2@260, onnx:FILE, ...",
+            show_default="a pretrained network",
+        ),
+    ] = None,
     label: Label = None,
     folder_labels: FolderLabels = False,
     meta: Meta = None,
+    places: Places = False,
     workers: Workers = None,
     accept_missing: AcceptMissing = False,
     keep_missing: KeepMissing = False,
+    codes_only: CodesOnly = False,
     as_json: Json = False,
 ) -> None:
     """Make a collection of a folder of pictures, or bring it level with what changed since.
@@ -69,21 +93,49 @@ def index(
     be read is skipped and named. If a folder vanished, or more than a tenth of its pictures, nothing is changed and
     the exit code is 3.
 
+    Without --model codes are fitted on a sample of the pictures themselves: by default 1024 bits on what a pretrained
+    network sees, of which `search --bits` compares as many as it is told to. While there are fewer than 2,000 pictures
+    they are fitted anew whenever their number has doubled.
+
+    With --codes-only a collection never knows a file again: every picture given is added, and verbs that read pictures
+    (reindex, duplicates, verify --files) say that they cannot.
+
     Try: bitscale index holiday/
+         bitscale index holiday/ --bits 256 --features onnx:mine.onnx
          bitscale index -c holiday.bsc
     """
-    from bitscale.collection.sync import remembered_roots
+    from bitscale.collection.ingest.sync import remembered_roots
 
     home = collection if collection is not None else default_home((sources or [Path()])[0])
     if not sources and collection is None:
         raise UsageError("name a folder of pictures, or a collection to look at again: -c photos.bsc")
+    if collection is None and len(sources or []) > 1 and not as_json:
+        say(f"{len(sources or [])} folders go into one collection, {near(home)}. Name another with -c.")
     created = not home.exists()
-    with made(home, model, sources or [], workers, as_json) if created else open_for_writing(home) as photos:
-        if not created and model is not None:
-            raise InputError(f"{home} has its model already. Change it with: bitscale reindex {home} --model {model}")
+    check_choice(home, created, model, bits, features)
+    with ExitStack() as closing_last:
+        known: Sample | None
+        if created and model is None:
+            choice = bits, features, codes_only
+            photos, known = fitted(home, sources or [], choice, workers, as_json, closing_last)
+        else:
+            opened = made(home, model, sources or [], codes_only) if created else open_for_writing(home)
+            photos = closing_last.enter_context(opened)
+            known = left_over(photos, closing_last)
+        if codes_only and not photos.codes_only:
+            raise InputError(f"{home} keeps paths already. Choose another place for a collection of codes only: -c")
         roots = sources or [Path(root) for root in remembered_roots(photos)]
-        how = {"accept_missing": accept_missing, "remove_missing": not keep_missing, "workers": workers}
-        take_in(photos, roots, labels_of(label, folder_labels), facts_of(meta), how, as_json, {"created": created})
+        how: dict[str, Any] = {
+            "accept_missing": accept_missing,
+            "remove_missing": not keep_missing,
+            "workers": workers,
+            "places": places,
+            "known": known,
+        }
+        take_in(
+            photos, roots, labels_of(label, folder_labels), metadata_of(meta), how, as_json,
+            {"created": created, "refitted": False},
+        )  # fmt: skip
 
 
 def add(
@@ -92,6 +144,7 @@ def add(
     label: Label = None,
     folder_labels: FolderLabels = False,
     meta: Meta = None,
+    places: Places = False,
     workers: Workers = None,
     as_json: Json = False,
 ) -> None:
@@ -105,8 +158,8 @@ def add(
         if not os.path.lexists(picture):
             raise InputError(f"there is nothing at {picture}. Give a picture or a folder of pictures.")
     with open_for_writing(collection) as photos:
-        how = {"remove_missing": False, "workers": workers}
-        take_in(photos, pictures, labels_of(label, folder_labels), facts_of(meta), how, as_json, {"created": False})
+        how = {"remove_missing": False, "workers": workers, "places": places}
+        take_in(photos, pictures, labels_of(label, folder_labels), metadata_of(meta), how, as_json, {"created": False})
 
 
 def remove(
@@ -117,7 +170,8 @@ def remove(
 ) -> None:
     """Take items out of a collection. The picture files themselves are never touched.
 
-    A number is an id unless a file has that name. `bitscale compact` then leaves no trace of them in its files.
+    A number is an id unless a file has that name. What is not in the collection is named, and then nothing is removed.
+    `bitscale compact` afterwards leaves no trace of removed items in its files.
 
     Try: bitscale remove photos.bsc 17 holiday/blurred/
          bitscale remove photos.bsc --where label=draft
@@ -126,7 +180,8 @@ def remove(
         raise UsageError("say what to remove: ids and files, or --where CONDITION.")
     check_where(where)
     with open_for_writing(collection) as photos:
-        gone: Any = photos.select(where).tolist() if where else [id_or_path(word) for word in what or []]
+        gone: list[Any] = photos.select(where).tolist() if where else [id_or_path(word) for word in what or []]
+        refuse_unknown(photos, gone)
         removed = photos.remove(gone) if gone else 0
         left = len(photos)
     if as_json:
@@ -137,14 +192,40 @@ def remove(
 
 def id_or_path(word: str) -> int | str:
     """A number is an id, unless there is a file of that name."""
-    return int(word) if word.isdecimal() and not Path(word).exists() else word
+    return int(word) if word.isdecimal() and len(word) <= LONGEST_ID and not os.path.exists(word) else word
+
+
+def refuse_unknown(photos: Collection, gone: list[int | str]) -> None:
+    """Name what is not in a collection, before anything is removed."""
+    unknown = [str(one) for one in gone if not is_known(photos, one)]
+    if unknown:
+        named = ", ".join(unknown[:MOST_UNKNOWN]) + (" and others" if len(unknown) > MOST_UNKNOWN else "")
+        raise InputError(f"{photos.path.name} does not hold {named}. Nothing was removed; leave out what is not there.")
+
+
+def is_known(photos: Collection, one: int | str) -> bool:
+    """Whether there is anything in a collection under an id or a path: items, files that could not be read, a root."""
+    from bitscale.collection.ingest.sync import remembered_roots
+    from bitscale.collection.store.rows import is_below
+
+    if isinstance(one, int):
+        return one in photos
+    path = os.path.abspath(one)
+    below = next(iter(photos.listing(path)), None) is not None or bool(photos.skipped(path))
+    return below or any(is_below(root, path) for root in remembered_roots(photos))
 
 
 def labels_of(labels: list[str] | None, folders: bool) -> list[str] | Callable[[str], list[str]] | None:
     """Labels for new pictures: the same for all, and the name of each one's folder."""
     if not folders:
         return labels
-    return lambda path: [*(labels or []), Path(path).parent.name]
+    return lambda path: [*(labels or []), *folder_label(path)]
+
+
+def folder_label(path: str) -> list[str]:
+    """The name of a picture's folder as text, whatever bytes it has; none at the root of a disk."""
+    name = os.fsencode(Path(path).parent.name).decode(errors="replace")
+    return [name] if name else []
 
 
 def take_in(
@@ -165,6 +246,8 @@ def take_in(
             progress=lambda done, total: show("reading pictures", done, total),
             **how,
         )
+    if "refitted" in facts and not facts["created"]:
+        facts = {**facts, "refitted": fit_anew(photos, how.get("workers"), as_json)}
     if as_json:
         emit(index_facts(photos, changes, facts))
         return
@@ -174,8 +257,20 @@ def take_in(
         say(f"  skipped: {skipped.path} {skipped.reason}")
     if len(changes.skipped) > MOST_SKIPPED:
         say(f"  and {len(changes.skipped) - MOST_SKIPPED:,} more; all of them with --json.")
+    if changes.left_out:
+        say(f"  left out: {left_out(changes.left_out)}, as {near(changes.left_out[0])}.")
+    for notice in photos.notices():
+        say(f"  note: {notice}")
     if facts["created"] and len(photos):
-        say(f"Next: bitscale search {shlex.quote(near(photos.path))} PICTURE --html found.html --open")
+        say(f"Next: {command('search', near(photos.path))} PICTURE --html found.html --open")
+
+
+def left_out(paths: list[str]) -> str:
+    """How many files of which kind were left out."""
+    from bitscale.pictures.decode import LEFT_OUT
+
+    kinds = Counter(LEFT_OUT[os.path.splitext(path)[1].lower()] for path in paths)
+    return " and ".join(f"{n:,} {kind} {'file' if n == 1 else 'files'}" for kind, n in sorted(kinds.items()))
 
 
 def index_facts(photos: Collection, changes: Changes, facts: dict[str, Any]) -> dict[str, Any]:
@@ -187,23 +282,109 @@ def index_facts(photos: Collection, changes: Changes, facts: dict[str, Any]) -> 
         "items": len(photos),
         **{name: getattr(changes, name) for name in ("added", "updated", "moved", "removed", "unchanged")},
         "skipped": [{"path": one.path, "reason": one.reason} for one in changes.skipped],
+        **({"left_out": changes.left_out} if changes.left_out else {}),
+        **({"notices": notices} if (notices := photos.notices()) else {}),
     }
 
 
-def made(home: Path, model: str | None, sources: list[Path], workers: int | None, quiet: bool) -> Collection:
-    """A new collection, with the model asked for, or one fitted without labels on a sample of the pictures."""
+def check_choice(home: Path, created: bool, model: str | None, bits: int | None, features: str | None) -> None:
+    """Refuse a model, a length or features where they cannot be chosen any more, or not together."""
+    from bitscale.codes import MAX_BITS
+
+    if bits is not None and not 1 <= bits <= MAX_BITS:
+        raise UsageError(f"--bits must be between 1 and {MAX_BITS}. Got {bits}.")
+    if model is not None and (bits is not None or features is not None):
+        said = "--bits" if bits is not None else "--features"
+        raise UsageError(f"{said} is for codes fitted on the pictures, and a model has its own. Leave one of them out.")
+    if created:
+        return
+    if model is not None:
+        raise InputError(f"{home} has its model already. Change it with: bitscale reindex {home} --model {model}")
+    if bits is not None or features is not None:
+        said = "--bits" if bits is not None else "--features"
+        raise InputError(
+            f"{home} has its codes already: {said} is for a new collection. Leave it out, or make another with -c. "
+            f"`bitscale search --bits` compares fewer bits of the codes that are there."
+        )
+
+
+def made(home: Path, model: str | None, sources: list[Path], codes_only: bool) -> Collection:
+    """A new collection with the model asked for."""
     from bitscale.collection import Collection
-    from bitscale.collection.default import default_hasher
     from bitscale.hashers import load_hasher
 
+    check_sources(home, sources)
+    return Collection.create(home, load_hasher(str(model)), codes_only=codes_only)
+
+
+def check_sources(home: Path, sources: list[Path]) -> None:
+    """Refuse to make a collection of nothing."""
     missing = [path for path in sources if not path.exists()]
     if missing or not sources:
         what = f"there is nothing at {missing[0]}" if missing else f"there is no collection {home} yet"
         raise InputError(f"{what}. Give a folder of pictures.")
-    if model is not None:
-        return Collection.create(home, load_hasher(model))
+
+
+def fitted(
+    home: Path,
+    sources: list[Path],
+    choice: tuple[int | None, str | None, bool],
+    workers: int | None,
+    quiet: bool,
+    closing_last: ExitStack,
+) -> tuple[Collection, Sample]:
+    """A new collection, its codes fitted on a sample of the pictures; and what the sample's pictures gave.
+
+    `choice`: how many bits, of which features, and whether codes are all it keeps.
+    """
+    from bitscale.collection import Collection
+    from bitscale.collection.ingest.default_model import BITS, check_place, default_hasher, features_here
+    from bitscale.collection.ingest.kept_features import kept_features
+    from bitscale.collection.ingest.refit import note_fitted
+
+    check_sources(home, sources)
+    check_place(home)
+    bits, features, codes_only = choice
+    name = features_here(features)
+    known = closing_last.enter_context(kept_features(None if codes_only else left_at(home), name))  # it holds paths
     with progress_bar(quiet) as show:
         hasher = default_hasher(
-            sources, workers=workers, progress=lambda done, total: show("fitting a model", done, total)
+            sources,
+            n_bits=bits or BITS,
+            features=name,
+            workers=workers,
+            sample=known,
+            progress=lambda done, total: show("fitting a model", done, total),
         )
-    return Collection.create(home, hasher)
+    photos = closing_last.enter_context(Collection.create(home, hasher, codes_only=codes_only))
+    if not codes_only:  # whose pictures nobody finds again
+        note_fitted(photos, len(known))
+    return photos, known
+
+
+def left_over(photos: Collection, closing_last: ExitStack) -> Sample | None:
+    """What the sample's pictures gave, where a run was stopped before their codes were committed."""
+    from bitscale.collection.ingest.kept_features import kept_features
+
+    place = left_at(photos.path)
+    return closing_last.enter_context(kept_features(place, photos.hasher.features)) if place.exists() else None
+
+
+def left_at(home: Path) -> Path:
+    """Where a stopped run leaves them: beside the collection."""
+    return home.with_name(f".{home.name}.fitting")
+
+
+def fit_anew(photos: Collection, workers: int | None, quiet: bool) -> bool:
+    """Fit the codes anew where a small collection has outgrown them; whether that was done."""
+    from bitscale.collection.ingest.refit import refit, refits_by_itself
+    from bitscale.errors import VanishedFiles
+
+    if not refits_by_itself(photos):
+        return False
+    try:
+        with progress_bar(quiet) as show:
+            refit(photos, workers=workers, progress=lambda done, total: show("fitting codes anew", done, total))
+    except VanishedFiles:  # the old codes go on serving, and a note says how to change that
+        return False
+    return True

@@ -57,24 +57,27 @@ def open_for_writing(path: Path) -> Collection:
     return Collection.open(home_of(path))
 
 
-def facts_of(pairs: list[str] | None) -> dict[str, Any] | None:
+def metadata_of(pairs: list[str] | None) -> dict[str, Any] | None:
     """Metadata as it is typed: camera=2 -> {"camera": 2}."""
-    if not pairs:
-        return None
-    found: dict[str, Any] = {}
+    return named_values(pairs, "--meta", "camera=2") if pairs else None
+
+
+def named_values(pairs: list[str], option: str, example: str) -> dict[str, Any]:
+    """NAME=VALUE as typed: numbers, true, false and null as such, anything else as text."""
+    values: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise UsageError(f"--meta takes NAME=VALUE, as --meta camera=2. Got {pair!r}.")
+            raise UsageError(f"{option} takes NAME=VALUE, as {option} {example}. Got {pair!r}.")
         try:
-            found[name] = json.loads(value)
-        except ValueError:
-            found[name] = value
-    return found
+            values[name] = json.loads(value)
+        except (ValueError, RecursionError):
+            values[name] = value
+    return values
 
 
 def check_where(conditions: list[str] | None) -> None:
-    """Refuse, before any work, conditions that are none."""
+    """Refuse, before any work, what is no condition."""
     from bitscale.collection.where import condition
 
     if conditions:
@@ -82,12 +85,6 @@ def check_where(conditions: list[str] | None) -> None:
             condition(conditions)
         except InputError as error:
             raise UsageError(f"--where: {error}") from None
-
-
-def check_out(path: Path | None) -> None:
-    """Refuse, before any work, a file that could not be written in the end."""
-    if path is not None and not path.absolute().parent.is_dir():
-        raise InputError(f"{path} cannot be written: its folder does not exist.")
 
 
 def show_page(path: Path, quiet: bool) -> None:

@@ -1,17 +1,18 @@
-"""A progress bar on stderr, for people only: nothing is drawn into pipes or beside --json."""
+"""Progress bars on stderr, for people only: nothing is drawn into pipes or beside --json."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from typing import Any
 
 
 @contextmanager
 def progress_bar(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
     """A function (what, done, total) that keeps one bar for each thing named."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.description}", markup=False),
@@ -27,5 +28,25 @@ def progress_bar(quiet: bool = False) -> Iterator[Callable[[str, int, int], None
             if what not in tasks:
                 tasks[what] = bars.add_task(what, total=total)
             bars.update(tasks[what], completed=done, total=total)
+
+        yield show
+
+
+@contextmanager
+def training_bar(quiet: bool = False) -> Iterator[Callable[[Any], None]]:
+    """A function for `fit(progress=...)`: one bar with loss, share of active triplets, beta, speed and time left."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = (BarColumn(), TextColumn("{task.completed}/{task.total}"), TextColumn("{task.description}"))
+    with Progress(*columns, TimeRemainingColumn(), console=console, disable=quiet or not console.is_terminal) as bar:
+        task = bar.add_task("reading images, making features where they are frozen", total=None)
+
+        def show(now: Any) -> None:
+            words = f"loss {now.loss:.3f}  active {now.active:.1%}  beta {now.beta:.0f}"
+            speed = f"{now.images_per_second:.0f} images/s"
+            last = "  all steps done: measuring the values, writing the model and its card" * (now.step == now.steps)
+            bar.update(task, total=now.steps, completed=now.step, description=last.strip() or f"{words}  {speed}")
 
         yield show

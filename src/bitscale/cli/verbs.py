@@ -1,0 +1,31 @@
+"""The verbs by name: the module each is in, and the panel of the help it stands in."""
+
+PICTURES, MODELS, REST = "Your pictures", "Models and measurements", "About"
+VERBS = {  # name: module in bitscale.cli, panel of the help
+    "index": ("index", PICTURES),
+    "search": ("search", PICTURES),
+    "add": ("index", PICTURES),
+    "remove": ("index", PICTURES),
+    "list": ("listing", PICTURES),
+    "label": ("label", PICTURES),
+    "duplicates": ("duplicates", PICTURES),
+    "reindex": ("upkeep", PICTURES),
+    "verify": ("upkeep", PICTURES),
+    "compact": ("upkeep", PICTURES),
+    "backup": ("upkeep", PICTURES),
+    "erase": ("erase", PICTURES),
+    "reid": ("reid", PICTURES),
+    "serve": ("serve", PICTURES),
+    "keys": ("keys", PICTURES),
+    "push": ("engines", PICTURES),
+    "pull": ("engines", PICTURES),
+    "train": ("train", MODELS),
+    "evaluate": ("evaluate", MODELS),
+    "encode": ("encode", MODELS),
+    "export": ("export", MODELS),
+    "reproduce": ("reproduce", MODELS),
+    "datasets": ("datasets", MODELS),
+    "bench": ("bench", MODELS),
+    "demo": ("demo", REST),
+    "info": ("info", REST),
+}

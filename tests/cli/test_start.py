@@ -1,0 +1,95 @@
+"""The first moments: what is loaded, Ctrl-C before a verb begins, a pipe that is closed, and the version."""
+
+import os
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+import bitscale as bs
+from tests.cli.run import bitscale, inside
+
+INTERRUPTED = """
+import os, signal, sys
+from importlib.abc import MetaPathFinder
+
+class Press(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == os.environ["PRESS_AT"]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Press())
+from bitscale.cli import main
+main()
+"""
+
+
+def test_the_version():
+    done = bitscale("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"bitscale {bs.__version__}\n", "")
+
+
+@pytest.mark.parametrize("module", ["bitscale.cli.app", "typer", "bitscale.cli.info", "bitscale.native"])
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_ctrl_c_while_loading_is_one_line(module, more):
+    words = [sys.executable, "-c", INTERRUPTED, "info", *more]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env={**os.environ, "PRESS_AT": module})
+    assert done.returncode == 130, done.stderr
+    told, silent = (done.stdout, done.stderr) if more else (done.stderr, done.stdout)
+    assert silent == ""
+    assert told.count("\n") == 1
+    assert "stopped" in told
+
+
+def test_only_the_verb_asked_for_is_loaded():
+    code = "import sys; from bitscale.cli.app import run; run(['info', '--json']); print(sorted(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    for heavy in ("rich.table", "rich.progress", "PIL", "torch", "onnxruntime", "bitscale.hashers", "bitscale.data"):
+        assert f"'{heavy}'" not in loaded, heavy
+    for other in ("train", "search", "demo", "index"):
+        assert f"'bitscale.cli.{other}'" not in loaded
+
+
+def test_every_verb_has_help_with_an_example():
+    from bitscale.cli.verbs import VERBS
+
+    for verb in VERBS:
+        done = inside(verb, "--help")
+        assert done.returncode == 0
+        assert f"bitscale {verb}" in done.stdout
+
+
+def test_a_reader_that_leaves_is_no_error():
+    words = f"{sys.executable} -c 'from bitscale.cli import main; main()' datasets | true"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", words], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("streams", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams(streams):
+    """As services start programs: nothing of ours takes the place of what is closed, and nothing falls over it."""
+    run = in_a_shell("info", "--json", streams)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("words", [("info",), ("info", "--json"), ("--version",)])
+def test_a_full_disk_behind_stdout_is_one_line(words):
+    run = in_a_shell(*words, "> /dev/full")
+    assert run.returncode == 1
+    assert run.stderr.startswith("bitscale: ")
+    assert "No space left on device" in run.stderr
+    assert run.stderr.count("\n") == 1
+
+
+def test_an_encoding_that_has_no_letter_for_it(tmp_path):
+    for encoding in ("ascii", "latin-1"):
+        done = bitscale("index", tmp_path / "\U0001f4f7 \u20ac", env={**os.environ, "PYTHONIOENCODING": encoding})
+        assert done.returncode == 1
+        assert "\\U0001f4f7 \\u20ac" in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+def in_a_shell(*words):
+    program = f"{shlex.quote(sys.executable)} -c 'from bitscale.cli import main; main()'"
+    return subprocess.run(["sh", "-c", " ".join([program, *words])], capture_output=True, text=True, check=False)

@@ -1,0 +1,93 @@
+"""What an error says on the command line can be typed there: options, not arguments of Python; commands that run."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import bitscale as bs
+from bitscale.cli.wording import OPTIONS, SETTINGS, as_typed, runnable
+from tests.cli.run import inside
+
+SOURCE = Path(bs.__file__).parent
+# Keyword arguments of calls that no verb makes, or that a message shows as an example of a condition, a
+# setting or a collection's name.
+PYTHON_ONLY = {"anchors", "axis", "balls", "camera", "hasher_seed", "ids", "iterations", "keep", "label", "photos",
+               "read_only", "sort", "weights", "year"}  # fmt: skip
+
+
+def texts():
+    """Every text in a raise statement of the package, with its path."""
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Raise) and node.exc is not None:
+                parts = [
+                    c.value for c in ast.walk(node.exc) if isinstance(c, ast.Constant) and isinstance(c.value, str)
+                ]
+                yield path, "".join(parts)
+
+
+def test_no_error_shows_an_argument_of_python():
+    for path, text in texts():
+        left = set(re.findall(r"(?<![\w-])([a-z_]+)=(?!=)", re.sub(r"--(set|meta|where) \S+", "", as_typed(text))))
+        assert left <= PYTHON_ONLY, (path, text, left)
+
+
+def test_every_option_it_speaks_of_exists():
+    known = "".join(inside(verb, "--help").stdout for verb in ("index", "reindex", "train", "evaluate", "search"))
+    for option in OPTIONS.values():
+        assert option in known
+    from bitscale.deep.settings import DeepSettings
+
+    assert set(DeepSettings.__dataclass_fields__) >= SETTINGS
+
+
+@pytest.mark.parametrize(
+    ("said", "typed"),
+    [
+        ("say accept_missing=True (--accept-missing).", "say --accept-missing."),
+        ("use validation_by=images. Got k=20000.", "use --set validation_by=images. Got -k 20000."),
+        ("choose another root= (--root).", "choose another --root."),
+        ("give labels= a .npy", "give --labels a .npy"),
+        ('as in features="pixels@32", or', "as in --features pixels@32, or"),
+        ('network="x" is fine-tuned', "--set network=x is fine-tuned"),
+        ("Got n_bits=12; ask", "Got --bits 12; ask"),
+        ("run=1/labels=2.jpg is not there", "run=1/labels=2.jpg is not there"),  # the name of a file stays
+    ],
+)
+def test_arguments_become_options(said, typed):
+    assert as_typed(said) == typed
+
+
+def test_commands_can_be_pasted():
+    assert runnable("run bitscale datasets fetch x", ".venv/bin/bitscale") == "run .venv/bin/bitscale datasets fetch x"
+    assert runnable("bitscale writes; a/bitscale index", "P") == "bitscale writes; a/bitscale index"
+    said = runnable("To get them: pip install --no-deps x==1", "P", ".venv/bin/python -m pip")
+    assert said == "To get them: .venv/bin/python -m pip install --no-deps x==1"
+
+
+def test_a_mistyped_name_is_not_called_moved(tmp_path):
+    (tmp_path / "p").mkdir()
+    from PIL import Image
+
+    Image.new("L", (28, 28)).save(tmp_path / "p" / "a.png")
+    assert inside("index", tmp_path / "p", "--model", "fashion-mnist").returncode == 0
+    done = inside("search", tmp_path / "p", tmp_path / "cta.png")
+    assert "Is the path right" in done.stderr
+
+
+def test_a_mistyped_verb():
+    done = inside("verfy")
+    assert "Did you mean 'verify'? See: bitscale --help" in done.stderr
+    assert done.returncode == 2
+
+
+def test_several_folders_are_announced(tmp_path):
+    from PIL import Image
+
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        Image.new("L", (28, 28), 90).save(tmp_path / name / "1.png")
+    done = inside("index", tmp_path / "a", tmp_path / "b", "--model", "fashion-mnist")
+    assert "2 folders go into one collection" in done.stdout
