@@ -20,6 +20,7 @@ from bitscale.native.structs import (
     QueriesStruct,
     View,
     address,
+    many,
     maybe_address,
     table_structs,
 )
@@ -38,7 +39,7 @@ class Prepared:
     def __init__(self, lib: Any, call: CallStruct, keep: tuple[Any, ...]) -> None:
         self._run, self._at, self._keep = lib.bitscale_search, byref(call), (lib, call, *keep)
         self._k, self._n_bytes, self._row = call.k, call.queries.n_bytes, (1, call.k)
-        self._room = c_int64 * (2 * call.k)  # for the hits of one query: quicker than an array and its address
+        self._room = many(c_int64, 2 * call.k)  # for the hits of one query: quicker than an array and its address
 
     def __call__(self, packed: U8, base: Float | None = None) -> tuple[I64, Float, Stats]:
         """The k first items by (distance, id) for each query."""

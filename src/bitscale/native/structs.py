@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from ctypes import Structure, c_double, c_int32, c_int64, c_uint32, c_uint64, c_void_p
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -115,9 +116,15 @@ def maybe_address(array: NDArray[Any] | None) -> int | None:
     return None if array is None else address(array)
 
 
+@lru_cache(maxsize=1024)
+def many(kind: Any, n: int) -> Any:
+    """The type of n of a kind in a row; made once, since ctypes leaves such types to the garbage collector."""
+    return kind * n
+
+
 def table_structs(segment: Segment) -> Any:
     """The tables of a segment, one after another."""
-    rows = (TableStruct * len(segment.tables))()
+    rows = many(TableStruct, len(segment.tables))()
     for i, t in enumerate(segment.tables):
         rows[i] = TableStruct(t.first_bit, t.width, address(t.offsets), address(t.blocks), maybe_address(t.positions))
     return rows
@@ -132,7 +139,7 @@ class View:
         self.tables = [table_structs(segment) for segment in segments]
         self.keep = (tuple(segments), tuple(alive), allowed)
         self.n = len(segments)
-        self.rows = (SegmentStruct * self.n)()
+        self.rows = many(SegmentStruct, self.n)()
         for i, s in enumerate(segments):
             filters = maybe_address(alive[i]), None if allowed is None else maybe_address(allowed[i])
             items = maybe_address(s.item_offsets), address(s.ordinals), maybe_address(s.ids), s.first_id
@@ -145,8 +152,8 @@ class Plans:
 
     def __init__(self, plans: Sequence[Plan]) -> None:
         self.keep = tuple(plans)
-        self.rows = (PlanStruct * len(plans))()
-        self.centres = (CentresStruct * len(plans))()
+        self.rows = many(PlanStruct, len(plans))()
+        self.centres = many(CentresStruct, len(plans))()
         for i, p in enumerate(plans):
             n_steps = 0 if p.steps is None else len(p.steps)
             around = None

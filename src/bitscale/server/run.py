@@ -9,6 +9,7 @@ from pathlib import Path
 import uvicorn
 
 from bitscale.errors import FileError, InputError
+from bitscale.machine import keep_few_heaps
 from bitscale.server.addresses import is_loopback
 from bitscale.server.app import Service
 from bitscale.server.homes import Homes
@@ -22,6 +23,7 @@ SHUTDOWN_SECONDS = 30
 def serve(paths: Sequence[str | Path], settings: Settings, ready: Callable[[str], None]) -> None:
     """Serve collections until SIGTERM or Ctrl-C; `ready` is told the address once requests are answered."""
     check_safe(settings)
+    keep_few_heaps()
     service = Service(Homes(paths, settings), settings)
     try:
         Server(service, settings, ready).run()

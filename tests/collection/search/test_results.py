@@ -1,5 +1,6 @@
 """Results: matches with their items, as data, as HTML; cheap until asked."""
 
+import gc
 import json
 import shutil
 
@@ -195,3 +196,32 @@ def test_an_item_that_is_not_there_has_an_error_of_its_own(photos):
         photos.search(99)
     with pytest.raises(UnknownItem):
         photos.item(99)
+
+
+def test_nothing_is_left_for_the_garbage_collector(photos):
+    """A service that searches without end would hold on to old versions of the index until the collector comes."""
+
+    def search(k):
+        row = photos.search([4], k=k, where={"label": "even"} if k % 2 else None)[0]
+        return [match.verdict for match in row], row.says
+
+    search(3)
+    gc.collect()
+    gc.disable()
+    try:
+        for k in range(1, 20):
+            search(k)
+            photos.remove(photos.add_codes(codes_for(photos, 1)))
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
+def test_a_row_in_use_is_the_same_row(photos):
+    results = photos.search([4, 29], k=3)
+    row = results[0]
+    assert results[0] is row
+    assert row[1] == list(row)[1] == row[1:][0]
+    assert row[-1] == list(row)[-1]
+    with pytest.raises(IndexError):
+        row[len(row)]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -108,9 +109,7 @@ class Row(Sequence[Match]):
         near = [(id, distance, decided) for (id, distance), decided in told if id in items]
         self._ids = [id for id, _, _ in near]
         self.decided = tuple(decided for _, _, decided in near)
-        self._matches = [
-            Match(id, d, min(d / most, 1.0) if most else 0.0, items[id], self, i) for i, (id, d, _) in enumerate(near)
-        ]
+        self._facts = [(id, d, min(d / most, 1.0) if most else 0.0, items[id]) for id, d, _ in near]
 
     @property
     def name(self) -> str:
@@ -122,10 +121,17 @@ class Row(Sequence[Match]):
     @overload
     def __getitem__(self, which: slice) -> list[Match]: ...
     def __getitem__(self, which: int | slice) -> Match | list[Match]:
-        return self._matches[which]
+        """Matches are made when asked for: a row that kept what refers to it would wait for the garbage collector."""
+        if isinstance(which, slice):
+            return [Match(*self._facts[i], self, i) for i in range(len(self))[which]]
+        which = range(len(self))[which]
+        return Match(*self._facts[which], self, which)
+
+    def __iter__(self) -> Iterator[Match]:
+        return (Match(*facts, self, i) for i, facts in enumerate(self._facts))
 
     def __len__(self) -> int:
-        return len(self._matches)
+        return len(self._facts)
 
     def __repr__(self) -> str:
         return f"Row({self.name!r}, {len(self)} matches)"
@@ -245,7 +251,7 @@ class Results(Sequence[Row]):
         self.seen, self.seen_queries, self.matching = seen or {}, encoded.seen, matching
         rows = np.atleast_2d(encoded.codes.bit_weights if weights is None else np.asarray(weights, np.float64))
         self._largest = np.full(1, float(bits)) if counted else rows[:, :bits].sum(axis=1)
-        self._rows: dict[int, Row] = {}
+        self._rows = WeakValueDictionary[int, Row]()  # those in use: each refers to these results
 
     def largest(self, query: int) -> float:
         """The largest distance possible at these bits."""
@@ -275,9 +281,10 @@ class Results(Sequence[Row]):
         if isinstance(query, slice):
             return [self[i] for i in range(len(self))[query]]
         query = range(len(self))[query]
-        if query not in self._rows:
-            self._rows[query] = Row(self, query)
-        return self._rows[query]
+        row = self._rows.get(query)
+        if row is None:
+            row = self._rows[query] = Row(self, query)
+        return row
 
     def __iter__(self) -> Iterator[Row]:
         return (self[i] for i in range(len(self)))
