@@ -49,12 +49,15 @@ def test_kissme_is_the_difference_of_two_inverses():
     np.testing.assert_allclose(metric.root @ metric.root.T, expected, rtol=1e-3, atol=1e-4)
 
 
-def test_principal_directions_of_many_are_nearly_exact():
-    x = RNG.normal(size=(120, 90)) * np.geomspace(10, 0.1, 90)
+@pytest.mark.parametrize("seed", range(5))
+def test_principal_directions_of_many_are_exact_where_the_spread_falls_slowly(seed):
+    """Neighbouring spreads differ by 5 %, so a fixed number of rounds would leave the last directions turned."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(120, 90)) * np.geomspace(10, 0.1, 90)
     x -= x.mean(axis=0)
     found = principal(x, 5, np.random.default_rng(0))
     exact = np.linalg.svd(x, full_matrices=False)[2][:5]
-    np.testing.assert_allclose(np.linalg.norm(exact @ found, axis=1), 1, atol=1e-2)
+    np.testing.assert_allclose(np.abs(np.einsum("ij,ji->i", exact, found)), 1, atol=1e-8)
 
 
 def test_kissme_needs_two_cameras_and_two_persons():

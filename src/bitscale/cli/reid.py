@@ -199,39 +199,61 @@ def measure(
         list[str] | None, typer.Option("--set", help="A setting, as iterations=2000; may repeat.")
     ] = None,
     recipe: Annotated[str, typer.Option(help="Of a deep method: persons, ours, as-printed.")] = "persons",
+    protocol: Annotated[
+        Path | None,
+        typer.Option(help="A published split file of CUHK03 (767 / 700 persons); implies --multi.", show_default=False),
+    ] = None,
+    choosing: Annotated[
+        bool, typer.Option("--choosing", help="On persons that no split tests: a trial, written to trials.json.")
+    ] = False,
     results: Annotated[Path, typer.Option(help="Where a JSON file a split goes.")] = Path("results/reid"),
     as_json: Json = False,
 ) -> None:
     """Measure a method on persons it has not learned from: each camera's pictures against the other's.
 
-    What is there in --results is not measured again; Ctrl-C is safe, the same command goes on.
+    What is there in --results is not measured again; Ctrl-C is safe, the same command goes on. Settings are chosen with
+    --choosing, on persons that are in no test set.
 
     Try: bitscale reid measure CUHK03/ nested --bits 64,32,16
          bitscale reid measure CUHK03/ nested --bits 128,64,32 --features openvino:person-reid.xml
+         bitscale reid measure CUHK03/ nested --choosing --set dropout=0.3
     """
     from bitscale.reid.evaluate import How
-    from bitscale.reid.measure import Asked, summary
+    from bitscale.reid.measure import Asked, prepared, summary
     from bitscale.reid.measure import measure as run
-    from bitscale.reid.persons import split
+    from bitscale.reid.persons import choosing as apart
+    from bitscale.reid.persons import published, split
+    from bitscale.reid.trials import trial
 
     try:
         lengths = tuple(int(part) for part in bits.split(","))
     except ValueError:
         raise UsageError(f"--bits takes lengths such as 64,32,16. Got {bits!r}.") from None
+    if choosing and protocol:
+        raise UsageError(
+            "--choosing takes persons that no split tests on; a --protocol names its own. Use one of them."
+        )
     given = named_values(setting or [], "--set", "iterations=2000")
     asked = Asked(method, lengths, features, recipe, given)
-    people = loaded(source, style, csv).at(asked.size)
-    found = []
+    people = prepared(asked, loaded(source, style, csv))
+    how = How("multi" if multi or protocol else "single")
     with training_bar(as_json) as show:
-        for number in range(splits):
-            one = split(people, number, splits=splits, tested=persons)
-            found.append(run(asked, one, results, how=How("multi" if multi else "single"), progress=show))
+        if choosing:
+            found = [trial(asked, apart(people, splits=splits, tested=persons), results, how=how, progress=show)]
+        else:
+            numbers = () if protocol else range(splits)
+            parts = [published(people, protocol)] if protocol else []
+            parts += [split(people, number, splits=splits, tested=persons) for number in numbers]
+            found = [run(asked, one, results, how=how, progress=show) for one in parts]
     if as_json:
         emit({"results": found})
         return
     for length, rates in summary(found).items():
         told_rates = ", ".join(f"rank-{k} {mean:.1f} ± {spread:.1f}" for k, (mean, spread) in rates.items())
-        say(f"{asked.name} at {length} bits: {told_rates} ({splits} splits)")
+        say(f"{asked.name} at {length} bits: {told_rates} ({'to choose by' if choosing else f'{len(found)} splits'})")
+        averages = [one["matches"][length][0].get("map") for one in found]
+        if None not in averages:
+            say(f"  MAP {100 * sum(averages) / len(averages):.1f}")
     say(*told(people))
 
 

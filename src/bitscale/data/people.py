@@ -27,7 +27,9 @@ class People:
     times: Float | None = None  # (n,) seconds, NaN where not known
     origin: Origin | None = None
     note: str = ""  # what belongs beside every number: that a part is missing, that a box type is unknown
-    paths: tuple[str, ...] = ()  # below the root, where pictures are files
+    paths: tuple[
+        str, ...
+    ] = ()  # below the root, where pictures are files; of cuhk-03.mat, as they are called extracted
 
     def __post_init__(self) -> None:
         n = len(self.images)

@@ -22,9 +22,9 @@ TO_XYZ = ((0.412453, 0.357580, 0.180423), (0.212671, 0.715160, 0.072169), (0.019
 Real = NDArray[np.floating]
 
 
-def crops(people: People) -> Pixels:
-    """All pictures at 128x48: (n, 128, 48, 3)."""
-    return np.stack([resize(people.images[i], SIZE) for i in range(len(people))])
+def crops(people: People, size: tuple[int, int] = SIZE) -> Pixels:
+    """All pictures at one size, 128x48 unless said: (n, H, W, 3)."""
+    return np.stack([resize(people.images[i], size) for i in range(len(people))])
 
 
 def lab(pixels: Pixels) -> Float32:

@@ -17,7 +17,7 @@ from bitscale.arrays import Float, Float32, Int
 from bitscale.errors import InputError
 
 DIMENSIONS = 34  # after PCA, as published for VIPeR
-ROUNDS = 6  # of subspace iteration
+ROUNDS, SETTLED = 100, 1e-6  # of subspace iteration at most; it ends once the axes turn by no more than that
 PAIRS = 200_000  # of two persons, at most
 RIDGE = 1e-6  # of the mean variance, so that few pairs can be inverted too
 
@@ -50,17 +50,19 @@ class Kissme:
 
 
 def principal(centred: Float, n: int, rng: np.random.Generator) -> Float:
-    """The directions in which rows spread most, (d, n or fewer): exactly, or of many by subspace iteration."""
-    if min(centred.shape) > 8 * n:
-        basis = rng.normal(size=(centred.shape[1], 2 * n))
-        for _ in range(ROUNDS):
-            basis = np.linalg.qr(centred.T @ (centred @ basis))[0]
-        _, spread, within = np.linalg.svd(centred @ basis, full_matrices=False)
-        axes: Float = (basis @ within.T).T
-    else:
+    """The directions in which rows spread most, (d, n or fewer): at once, or of many by subspace iteration."""
+    if min(centred.shape) <= 8 * n:
         _, spread, axes = np.linalg.svd(centred, full_matrices=False)
-    kept = min(n, int((spread > 1e-9 * spread[0]).sum()))
-    return axes[:kept].T
+        return axes[: min(n, int((spread > 1e-9 * spread[0]).sum()))].T
+    axes = np.linalg.qr(rng.normal(size=(centred.shape[1], 4 * n)))[0]
+    for _ in range(ROUNDS):
+        before, basis = axes, np.linalg.qr(centred.T @ (centred @ axes))[0]
+        _, spread, within = np.linalg.svd(centred @ basis, full_matrices=False)
+        axes = basis @ within.T
+        kept = min(n, int((spread > 1e-9 * spread[0]).sum()))
+        if np.linalg.norm(axes[:, :kept] - before @ (before.T @ axes[:, :kept]), axis=0).max() < SETTLED:
+            break
+    return axes[:, :kept]
 
 
 def pairs(persons: Int, cameras: Int, rng: np.random.Generator) -> tuple[Int, Int]:

@@ -10,32 +10,35 @@ A result is a JSON file a split; what is there is not measured again. Trainings 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bitscale.atomic import write_whole
-from bitscale.data.labelled import Labelled
 from bitscale.data.people import People
 from bitscale.data.root import runs_root
+from bitscale.data.sets.array import Vectors
 from bitscale.errors import InputError
 from bitscale.evaluation.fitting import fit_in_folder
 from bitscale.features import make_features
 from bitscale.hashers import make_hasher
 from bitscale.networks.backbones import PRETRAINED
+from bitscale.networks.installed import require_torch
 from bitscale.reid import appearance
 from bitscale.reid.esdc import Esdc
-from bitscale.reid.evaluate import Far, How, between_cameras, of_codes, of_vectors
+from bitscale.reid.evaluate import Far, How, Match, between_cameras, match, of_codes, of_vectors
 from bitscale.reid.kissme import Kissme
 from bitscale.reid.persons import PersonSplit, trainable
 from bitscale.reid.training import RECIPE, SIZE
+from bitscale.version import __version__
 
-COMPARATORS = ("kissme", "esdc")
+COMPARATORS = ("kissme", "esdc", "fpnn")
 DEEP = ("nested", "drsch", "dsch", "bs-drsch", "bs-dsch", "dsrh", "euclidean")
 ALL_BITS = "all"
 OWN_SIZE = (256, 128)  # of crops that a network of one's own is shown, which brings them to its size
@@ -77,37 +80,75 @@ class Asked:
         return (int(side), int(side)) if side.isdecimal() else (224, 224) if kind in PRETRAINED else OWN_SIZE
 
     @property
+    def named_features(self) -> str:
+        """Without the folder that a network of one's own lies in."""
+        kind, mark, file = self.features.partition(":")
+        return f"{kind}{mark}{Path(file).name}" if mark else kind
+
+    def run(self, split: PersonSplit) -> Path:
+        """Where its training on a split is kept; where settings are chosen, each has a folder of its own."""
+        name = f"{self.name}-{split.name}"
+        if split.number < 0:
+            said = json.dumps([self.settings, self.recipe, self.seed], sort_keys=True)
+            name += f"-{hashlib.sha256(said.encode()).hexdigest()[:12]}"
+        return runs_root() / "cuhk03" / name
+
+    @property
     def real(self) -> bool:
         """Whether there are no bits: distances of features or of values."""
         return self.method == "euclidean"
 
 
+def prepared(asked: Asked, people: People) -> People:
+    """Pictures as a method takes them: brought to its size, or their features in the place of them, made once."""
+    crops = people.at(asked.size)
+    if asked.features == "pixels":
+        return crops
+    extractor = make_features(asked.features, runs_root() / "cuhk03" / "features")
+    vectors: Any = Vectors(extractor.extract(crops.images))
+    return replace(crops, images=vectors)
+
+
 def measure(
     asked: Asked, split: PersonSplit, results: Path, *, how: How | None = None, progress: Steps | None = None
 ) -> dict[str, Any]:
-    """The result of one split, of crops at the size asked for: read where it is there, else measured and written."""
+    """The result of one split of `prepared` pictures: read where it is there, else measured and written."""
     how = how or How()
     shots = "" if how.shots == "single" else f"-{how.shots}"
     path = results / f"{asked.name}{shots}-{split.name}.json"
     if path.is_file():
         known: dict[str, Any] = json.loads(path.read_text("utf-8"))
         return known
+    found = measured(asked, split, how, progress)
+    results.mkdir(parents=True, exist_ok=True)
+    write_json(path, found)
+    return found
+
+
+def measured(asked: Asked, split: PersonSplit, how: How, progress: Steps | None = None) -> dict[str, Any]:
+    """One method on one split, as a result file holds it."""
     started = time.process_time()
     far, about = distances_of(asked, split, progress)
-    matches = {
-        str(bits): [one.to_dict() for one in between_cameras(split.test, each, how)] for bits, each in far.items()
-    }
+    matches = {str(bits): [one.to_dict() for one in _found(split, each, how)] for bits, each in far.items()}
     people = {"train": split.train.n_persons, "test": split.test.n_persons, "pictures": len(split.test)}
-    found = {
-        "method": asked.method, "features": asked.features, "bits": list(asked.bits), "split": split.name,
-        "split_seed": split.seed, "shots": how.shots, "draws": how.draws, "persons": people,
+    return {
+        "method": asked.method, "features": asked.named_features, "bits": list(asked.bits), "settings": asked.settings,
+        "seed": asked.seed, "written_by": f"bitscale {__version__}", "split": split.name, "split_seed": split.seed,
+        "shots": how.shots, "draws": how.draws, "persons": people,
         "note": " ".join(part for part in (split.train.note, split.note) if part), **about,
         "cpu_seconds": round(time.process_time() - started, 1), "matches": matches,
     }  # fmt: skip
-    results.mkdir(parents=True, exist_ok=True)
+
+
+def _found(split: PersonSplit, far: Far, how: How) -> list[Match]:
+    """As the split asks: each camera against the others, or some pictures against some."""
+    return between_cameras(split.test, far, how) if split.ways is None else [match(split.test, far, *split.ways, how)]
+
+
+def write_json(path: Path, found: Any) -> None:
+    """A result file, whole or not at all."""
     text = json.dumps(found, indent=1) + "\n"
     write_whole(path, lambda file: file.write(text.encode()))
-    return found
 
 
 def distances_of(
@@ -121,27 +162,17 @@ def distances_of(
     if asked.features == "pixels" and asked.method not in DEEP:
         raise InputError(f"{asked.method} learns from features here: give features=, as mobilenetv2@112.")
     vectors = asked.features != "pixels"
-    train_images, test_images = (_images(asked, part) for part in (train, split.test))
     if vectors and asked.real:
-        return {ALL_BITS: of_vectors(np.asarray(test_images))}, about
+        return {ALL_BITS: of_vectors(np.asarray(split.test.images))}, about
     how: dict[str, Any] = {"recipe": asked.recipe} if asked.method in DEEP else {}
     given = "none" if vectors else "pixels"
     hasher = make_hasher(asked.method, n_bits=asked.bits[0], features=given, seed=asked.seed, **how, **asked.settings)
-    part = Labelled(train_images, train.persons, train.names, train.origin, cameras=train.cameras)
-    fit_in_folder(hasher, part, runs_root() / "cuhk03" / f"{asked.name}-{split.name}", progress=progress)
+    fit_in_folder(hasher, train.labelled(), asked.run(split), progress=progress)
     about |= {"training": str(hasher.training), "iterations": getattr(hasher.settings, "iterations", None)}
-    codes: Any = hasher.encode(test_images)
+    codes: Any = hasher.encode(split.test.images)
     if not hasher.binary:
         return {ALL_BITS: of_vectors(codes.values)}, about
     return {bits: of_codes(codes, bits) for bits in asked.bits}, about
-
-
-def _images(asked: Asked, people: People) -> Any:
-    """Crops as a network takes them, or their features, kept below BITSCALE_RUNS."""
-    if asked.features == "pixels":
-        return people.images
-    extractor = make_features(asked.features, runs_root() / "cuhk03" / "features")
-    return extractor.extract(people.images)
 
 
 def _kissme(asked: Asked, split: PersonSplit) -> Far:
@@ -157,7 +188,18 @@ def _esdc(asked: Asked, split: PersonSplit) -> Far:
     return lambda queries, gallery: matcher.distances(crops[queries], crops[gallery])
 
 
-_COMPARED: dict[str, Callable[[Asked, PersonSplit], Far]] = {"kissme": _kissme, "esdc": _esdc}
+def _fpnn(asked: Asked, split: PersonSplit) -> Far:
+    require_torch("fpnn")
+    from bitscale.reid.fpnn import SIZE as SMALL
+    from bitscale.reid.fpnn import Fpnn
+
+    learned = Fpnn(**asked.settings, seed=asked.seed)
+    learned.fit(appearance.crops(split.train, SMALL), split.train.persons, split.train.cameras)
+    crops = appearance.crops(split.test, SMALL)
+    return lambda queries, gallery: learned.distances(crops[queries], crops[gallery])
+
+
+_COMPARED: dict[str, Callable[[Asked, PersonSplit], Far]] = {"kissme": _kissme, "esdc": _esdc, "fpnn": _fpnn}
 
 
 def summary(found: Sequence[dict[str, Any]], direction: int = 0) -> dict[str, dict[int, tuple[float, float]]]:

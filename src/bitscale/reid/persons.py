@@ -7,11 +7,13 @@ No person is in both parts of a split. The test sets of several splits of one se
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from bitscale.arrays import Int
 from bitscale.data.people import People
+from bitscale.data.sets.cuhk03_new import read_parts
 from bitscale.data.split import check_seed
 from bitscale.errors import DataError, InputError
 
@@ -27,10 +29,15 @@ class PersonSplit:
     test: People
     seed: int
     note: str = ""
+    ways: tuple[Int, Int] | None = (
+        None  # rows of the test set that ask and that are asked; None: every camera, both ways
+    )
 
     @property
     def name(self) -> str:
         """As files and tables call it."""
+        if self.ways is not None:
+            return f"{self.train.n_persons}-{self.test.n_persons}"
         return "choosing" if self.number < 0 else f"split-{self.number}"
 
 
@@ -51,6 +58,14 @@ def split(people: People, number: int, *, splits: int = SPLITS, tested: int = TE
         raise InputError(f"split must be between 0 and {splits - 1}. Got {number}.")
     test = order[number * tested : (number + 1) * tested]
     return _parts(people, number, np.setdiff1d(order, test), test, seed)
+
+
+def published(people: People, file: Path) -> PersonSplit:
+    """The split of a published file of CUHK03: 767 persons to learn from and 700 to be found, where all are there."""
+    parts = read_parts(file, people)
+    test = np.concatenate([parts.queries, parts.gallery])
+    ways = np.arange(len(parts.queries)), np.arange(len(parts.queries), len(test))
+    return PersonSplit(0, people.take(parts.train), people.take(test), 0, parts.note, ways)
 
 
 def choosing(people: People, *, splits: int = SPLITS, tested: int = TESTED, seed: int = 0) -> PersonSplit:

@@ -12,14 +12,14 @@ from bitscale.data.people import People
 from bitscale.data.sets.cuhk03 import load_cuhk03
 from bitscale.errors import BitscaleError
 from bitscale.reid.evaluate import RANKS
-from bitscale.reid.measure import Asked, measure, summary
+from bitscale.reid.measure import Asked, measure, prepared, summary
 from bitscale.reid.persons import SPLITS, TESTED, split
 
 CNN = "mobilenetv2@112"  # in the place of AlexNet's fc7, whose weights cannot be had
 OURS = (Asked("nested", (64, 32, 16)),)
 DEEP = tuple(Asked(method, (bits,)) for method in ("drsch", "dsrh") for bits in (64, 128))
 ON_FEATURES = tuple(Asked(method, (bits,), CNN) for method in ("ksh", "mlh", "bre") for bits in (64, 128))
-OTHERS = (Asked("kissme"), Asked("esdc"), Asked("euclidean", features=CNN))
+OTHERS = (Asked("kissme"), Asked("esdc"), Asked("fpnn"), Asked("euclidean", features=CNN))
 PLAN = (*OURS, *DEEP, *OTHERS, *ON_FEATURES)
 PRINTED = {"ksh": "ksh-cnn", "mlh": "mlh-cnn", "bre": "bre-cnn", "euclidean": "euclidean"}  # as printed.csv calls them
 
@@ -47,7 +47,7 @@ def fill(
 ) -> dict[str, str]:
     """Measure what is missing; what failed, and why. Stopped, the same call goes on."""
     people = load_cuhk03(root)
-    at: dict[tuple[int, int], People] = {}
+    ready: dict[tuple[Any, ...], People] = {}
     failed: dict[str, str] = {}
     for asked in plan:
         if only and asked.method not in only and asked.name not in only:
@@ -55,11 +55,12 @@ def fill(
         for number in splits:
             if (results / f"{asked.name}-split-{number}.json").is_file():
                 continue
-            if asked.size not in at:
-                at = {asked.size: people.at(asked.size)}  # one size at a time is kept
             show(f"{asked.name}, split {number}")
+            form = asked.size, asked.features
             try:
-                one = split(at[asked.size], number, tested=persons_in_each(people))
+                if form not in ready:
+                    ready = {form: prepared(asked, people)}  # one form at a time is kept
+                one = split(ready[form], number, tested=persons_in_each(people))
                 measure(asked, one, results, progress=_steps(show, asked, number))
             except BitscaleError as error:
                 failed[f"{asked.name}, split {number}"] = str(error)

@@ -87,6 +87,7 @@ def read_mat(path: Path, boxes: str) -> People:
         tuple(str(name) for name in names),
         tuple(str(name) for name in seen),
         origin=whole("cuhk03", [boxes.encode(), where.tobytes()]),
+        paths=tuple(f"{p + 1}_{one + 1:03d}_{shot // 5 + 1}_{shot + 1:02d}.png" for p, one, shot in cells),
     )
 
 

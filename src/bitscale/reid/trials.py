@@ -1,0 +1,48 @@
+"""Trials: settings tried on persons that no split tests on, kept in one file, so that it can be seen what was chosen.
+
+trials.json   a list; each trial has the method, its settings and the rates in percent, both ways
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bitscale.errors import InputError
+from bitscale.reid.evaluate import How
+from bitscale.reid.measure import Asked, Steps, measured, write_json
+from bitscale.reid.persons import PersonSplit
+
+NAME = "trials.json"
+TOLD = ("method", "features", "bits", "recipe", "settings", "seed", "shots")  # what tells one trial from another
+RANKS = ("1", "5", "20")
+
+
+def trial(
+    asked: Asked, split: PersonSplit, results: Path, *, how: How | None = None, progress: Steps | None = None
+) -> dict[str, Any]:
+    """Measure settings on a split to choose by, and add a line to the trials; a line that is there is replaced."""
+    if split.number >= 0:
+        raise InputError(f"settings are chosen on persons that no split tests on. Got {split.name}.")
+    found = {"recipe": asked.recipe, **measured(asked, split, how or How(), progress)}
+    path = results / NAME
+    known: list[dict[str, Any]] = json.loads(path.read_text("utf-8")) if path.is_file() else []
+    line = _line(found)
+    results.mkdir(parents=True, exist_ok=True)
+    write_json(path, [*(one for one in known if _told(one) != _told(line)), line])
+    return found
+
+
+def _line(found: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of a trial: how it was made, and rates in percent by code length, there and back."""
+    rates = {
+        bits: [{k: round(100 * way["rates"][k], 1) for k in RANKS if k in way["rates"]} for way in ways]
+        for bits, ways in found["matches"].items()
+    }
+    names = (*TOLD, "training", "persons", "note", "written_by", "cpu_seconds")
+    return {**{name: found[name] for name in names if name in found}, "rates": rates}
+
+
+def _told(line: dict[str, Any]) -> list[Any]:
+    return [line.get(name) for name in TOLD]
