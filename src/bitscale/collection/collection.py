@@ -25,6 +25,7 @@ from bitscale.collection.upkeep.erase import Erased, erase
 from bitscale.collection.upkeep.verify import Verification, verify
 from bitscale.errors import InputError
 from bitscale.hashers import Hasher
+from bitscale.hashers.picture_codes import check_takes_pictures
 from bitscale.pictures.decode import LIMITS, Limits
 
 Source = str | os.PathLike[str]
@@ -134,8 +135,15 @@ class Collection(Markable):
         arrived = picture if isinstance(picture, Arrived) else self.arrived(picture)
         return take_in(self, arrived, labels, metadata)
 
+    def check_takes_uploads(self) -> None:
+        """Refuse beforehand what `upload` could not take in: no picture fits this model, or none may be kept."""
+        check_takes_pictures(self.hasher)
+        if self.codes_only:
+            raise InputError(f"{self.path.name} keeps codes only, and no picture. Encode it, and add its code.")
+
     def arrived(self, path: Source) -> Arrived:
         """A picture file decoded and encoded, for `upload`; a reader can do this, so that the writer need not."""
+        self.check_takes_uploads()
         return arrive(self.hasher, os.path.abspath(os.fsdecode(path)), self._searcher.pool)
 
     def _emphasised(self, emphasis: Mapping[str, float], weights: ArrayLike | None) -> ArrayLike:

@@ -12,7 +12,7 @@ from bitscale.collection.items import NewItem, in_range
 from bitscale.collection.uploads import PLACE, keep, marked, place_of
 from bitscale.collection.writing import Writable
 from bitscale.hashers import Hasher
-from bitscale.hashers.picture_codes import check_takes_pictures, encode_files
+from bitscale.hashers.picture_codes import encode_files
 from bitscale.pictures.arrays import Picture
 from bitscale.pictures.pool import Pool
 
@@ -28,7 +28,6 @@ class Arrived:
 
 def arrive(hasher: Hasher, path: str, pool: Pool | None = None) -> Arrived:
     """Decode and encode one file, or raise UnreadablePicture."""
-    check_takes_pictures(hasher)
     with closing(encode_files(hasher, [path], pool=pool)) as batches:
         [batch] = batches
     if batch.broken:

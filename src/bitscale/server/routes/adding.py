@@ -35,6 +35,7 @@ async def add(
 ) -> JsonAnswer:
     """Add a picture: the request's body, or the part `picture` of a form. It is kept in the collection's folder."""
     home.check_writable()
+    await home.read(Collection.check_takes_uploads)
     async with request.app.state.spool.receive(request) as upload:
         for last in (False, False, True):
             arrived = await home.look(lambda photos: photos.arrived(upload.path))
