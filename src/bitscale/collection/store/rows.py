@@ -27,6 +27,7 @@ from bitscale.errors import CorruptFile, InputError
 
 U8 = NDArray[np.uint8]
 AT_ONCE = 256  # items read by one statement
+TEXTS = "texts"  # the note that counts changes to rows alone
 
 
 class State(NamedTuple):
@@ -62,6 +63,13 @@ def write_state(connection: apsw.Connection, state: State) -> None:
 def count_change(connection: apsw.Connection) -> None:
     """Note a change that moves nothing else on, within the caller's transaction: every commit writes the state."""
     connection.execute("UPDATE state SET changes = changes + 1")
+
+
+def count_texts(connection: apsw.Connection) -> None:
+    """Note that something beside codes was changed that the log does not tell, within the caller's transaction."""
+    connection.execute(
+        "INSERT INTO notes VALUES (?, '1') ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1", (TEXTS,)
+    )
 
 
 # ---------------------------------------------------------------------- the log
