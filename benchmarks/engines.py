@@ -179,7 +179,7 @@ def alone(engine: str, photos: bs.Collection) -> float:
     ids, seconds = photos.index.ids(), 0.0
     for first in range(0, len(ids), BATCH):
         some = ids[first : first + BATCH]
-        told = beside(list(photos.items_of(some.tolist()).values()), {}, index.address.scheme)
+        told = beside(photos.rows_of(some.tolist()), {}, index.address.scheme)
         packed = photos.index.get(some).packed
         seconds += (copied if engine != "milvus" else inserted)(index, some, packed, told)
     index.drop()

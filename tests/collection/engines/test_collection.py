@@ -55,7 +55,7 @@ def folder(tmp_path_factory):
         yield photos
 
 
-@pytest.fixture(scope="module", params=servers.ENGINES)
+@pytest.fixture(scope="module", params=["postgres", "milvus"])
 def both(request, folder):
     address = servers.address(request.param, "served")
     for left in connect.existing(address):

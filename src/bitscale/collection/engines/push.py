@@ -21,14 +21,14 @@ from bitscale.collection.engines.collection import FACETS, NOTES
 from bitscale.collection.engines.cursor import Cursor, cursor_of, since
 from bitscale.collection.engines.pushed import note_pushed
 from bitscale.collection.engines.recall import Recall, measured_recall
-from bitscale.collection.engines.source import NEXT_ID, PAGE, RECALL, USUAL
-from bitscale.collection.items import Item
+from bitscale.collection.engines.source import NEXT_ID, RECALL, USUAL
+from bitscale.collection.engines.texts import Row
 from bitscale.collection.opened import Opened
 from bitscale.collection.search.explain import NEAREST, SAMPLE, sample, usual_of
 from bitscale.errors import EngineError, InputError
 from bitscale.index.base import I64
 from bitscale.index.engines import connect
-from bitscale.index.engines.remote import Facts, RemoteIndex
+from bitscale.index.engines.remote import Beside, Facts, RemoteIndex
 
 BATCH = 10_000  # items a commit
 CURSOR, WITH_LOOKS = "cursor", "looks"
@@ -141,11 +141,10 @@ def compared(collection: Opened, index: RemoteIndex, looks: bool) -> Difference:
     here = collection.index.ids()
     both, _, at = np.intersect1d(here, there, assume_unique=True, return_indices=True)
     changed: list[int] = []
-    if len(both):
-        known = dict(zip(both.tolist(), digests[at].tolist(), strict=True))
-        for items in _pages(collection):
-            told = zip(items, digests_of(items, sights_of(collection, items, looks)), strict=True)
-            changed += [item.id for item, digest in told if known.get(item.id, digest) != digest]
+    known = dict(zip(both.tolist(), digests[at].tolist(), strict=True))
+    for rows in _batches(collection, both, BATCH):
+        told = digests_of(rows, sights_of(collection, [row[0] for row in rows], looks))
+        changed += [row[0] for row, digest in zip(rows, told, strict=True) if known[row[0]] != digest]
     missing, gone = np.setdiff1d(here, there, assume_unique=True), np.setdiff1d(there, here, assume_unique=True)
     return Difference(missing, gone, np.array(changed, np.int64))
 
@@ -165,8 +164,8 @@ def levelled(
     if len(apart.gone):
         index.forget_removed()
     done.added = _add(collection, index, apart.missing, looks, batch, progress)
-    for items in _batches(collection, apart.changed, batch):
-        index.replace_beside(_ids(items), beside(items, sights_of(collection, items, looks), index.address.scheme))
+    for rows in _batches(collection, apart.changed, batch):
+        index.replace_beside(_ids(rows), _told(collection, rows, looks, index))
     done.items = len(index)
     return done
 
@@ -180,11 +179,11 @@ def _add(collection: Opened, index: RemoteIndex, ids: I64, looks: bool, batch: i
     with ThreadPoolExecutor(1, "bitscale push") as pool:
         for some in _batches(collection, ids, batch):
             living = set(collection.index.holding(_ids(some)).tolist())  # others may have gone meanwhile
-            items = [item for item in some if item.id in living]
-            told = beside(items, sights_of(collection, items, looks), index.address.scheme)
-            codes = collection.index.get(_ids(items))
+            rows = [row for row in some if row[0] in living]
+            told = _told(collection, rows, looks, index)
+            codes = collection.index.get(_ids(rows))
             added += _done(before, waiting, added, len(ids), progress)
-            before, waiting = pool.submit(index.put, codes, _ids(items), told), len(items)
+            before, waiting = pool.submit(index.put, codes, _ids(rows), told), len(rows)
         added += _done(before, waiting, added, len(ids), progress)
     return added
 
@@ -215,18 +214,16 @@ def about(collection: Opened) -> Mapping[str, str]:
     }  # fmt: skip
 
 
-def _pages(collection: Opened) -> Iterator[list[Item]]:
-    after = -1
-    while page := collection.page(after, PAGE):
-        yield page
-        after = page[-1].id
+def _told(collection: Opened, rows: list[Row], looks: bool, index: RemoteIndex) -> Beside:
+    """What goes beside the codes of some items."""
+    return beside(rows, sights_of(collection, [row[0] for row in rows], looks), index.address.scheme)
 
 
-def _batches(collection: Opened, ids: I64, size: int) -> Iterator[list[Item]]:
-    """Items of some ids as they are now, batch by batch."""
+def _batches(collection: Opened, ids: I64, size: int) -> Iterator[list[Row]]:
+    """Rows of some ids as they are now, batch by batch."""
     for start in range(0, len(ids), size):
-        yield list(collection.items_of(ids[start : start + size].tolist()).values())
+        yield collection.rows_of(ids[start : start + size].tolist())
 
 
-def _ids(items: list[Item]) -> I64:
-    return np.array([item.id for item in items], np.int64)
+def _ids(rows: list[Row]) -> I64:
+    return np.array([row[0] for row in rows], np.int64)

@@ -5,33 +5,29 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
 from bitscale.collection.items import Item
-from bitscale.collection.store.seen import Seen
 from bitscale.errors import EngineError
 
+Row = Sequence[Any]  # of the table `items`, with EXIF behind
 
-def text_of(item: Item, seen: Seen | None = None) -> str:
-    """All that is known of an item but its id, its code and its look; a path that is no text stands as bytes."""
-    known: dict[str, object] = {"size": item.size, "modified": item.modified}
-    try:
-        item.path.encode()
-        known["path"] = item.path
-    except UnicodeEncodeError:
-        known["path_bytes"] = os.fsencode(item.path).hex()
-    if item.content is not None:
-        known["content"] = item.content.hex()
-    if item.labels:
-        known["labels"] = item.labels
-    if item.metadata:
-        known["metadata"] = item.metadata
-    if item.exif:
-        known["exif"] = item.exif
-    if seen is not None:
-        known["sight"] = [seen.width, seen.height]
-    return json.dumps(known, sort_keys=True, ensure_ascii=True)
+
+def text_of(row: Row, sight: tuple[int, int] | None = None) -> str:
+    """All that is known of an item but its id, its code and its look, in JSON; a path that is no text stands as bytes.
+
+    Labels, metadata and EXIF are JSON in the database already.
+    """
+    _, path, content, size, modified, labels, metadata, exif = row
+    content = "" if content is None else f'"content": "{content.hex()}", '
+    exif = f'"exif": {exif}, ' if exif else ""
+    labels = f'"labels": {labels}, ' if labels else ""
+    metadata = f'"metadata": {metadata}, ' if metadata else ""
+    named = f'"path_bytes": "{path.hex()}"' if isinstance(path, bytes) else f'"path": {quoted(path or "")}'
+    seen = "" if sight is None else f'"sight": [{sight[0]}, {sight[1]}], '
+    return f'{{{content}{exif}{labels}{metadata}"modified": {modified}, {named}, {seen}"size": {size}}}'
 
 
 def item_of_text(id: int, text: str | None) -> Item:

@@ -14,11 +14,12 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
+from bitscale.collection.engines.texts import Row
 from bitscale.collection.engines.where_postgres import compact
-from bitscale.collection.items import Item
+from bitscale.collection.items import read_path
 from bitscale.collection.where import NUMBERS, Condition, as_text, checked, one_condition, period
 from bitscale.errors import InputError
 
@@ -31,27 +32,33 @@ def coded(text: str) -> str:
     return text.encode("utf-8", "surrogatepass").hex()
 
 
-def facts_of(item: Item) -> str:
-    """What conditions on an item look at."""
-    known: dict[str, Any] = {"size": item.size, "modified": item.modified, "labels": [*map(coded, item.labels)]}
-    if item.path:
-        known["path"] = coded(item.path)
-    known |= table_of("m", item.metadata) | table_of("e", item.exif)
-    return json.dumps(known)
+def facts_of(row: Row) -> str:
+    """What conditions on an item look at, in JSON."""
+    _, path, _, size, modified, labels, metadata, exif = row
+    named = f', "path": "{coded(read_path(path))}"' if path else ""
+    tables = "".join(parts_of(prefix, text) for prefix, text in (("m", metadata), ("e", exif)) if text)
+    return f'{{"size": {size}, "modified": {modified}, "labels": {labels_of(labels)}{named}{tables}}}'
 
 
-def table_of(prefix: str, table: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a table under keys that tell their kinds; null is as good as nothing."""
-    known: dict[str, Any] = {}
-    for name, value in table.items():
+@lru_cache(4096)
+def labels_of(text: str | None) -> str:
+    """Labels as a list; many items have the same."""
+    return json.dumps([*map(coded, json.loads(text))]) if text else "[]"
+
+
+@lru_cache(8192)
+def parts_of(prefix: str, text: str) -> str:
+    """The values of a table under keys that tell their kinds, each behind a comma; null is as good as nothing."""
+    known = []
+    for name, value in json.loads(text).items():
         if isinstance(value, bool):
-            known[f"{prefix}b{coded(name)}"] = int(value)
+            known.append(f', "{prefix}b{coded(name)}": {int(value)}')
         elif isinstance(value, int | float):
-            known[f"{prefix}n{coded(name)}"] = plain(value)
+            known.append(f', "{prefix}n{coded(name)}": {plain(value)!r}')
         elif value is not None:
-            kind, text = ("t", value) if isinstance(value, str) else ("c", compact(value))
-            known[f"{prefix}{kind}{coded(name)}"] = coded(text)
-    return known
+            kind, told = ("t", value) if isinstance(value, str) else ("c", compact(value))
+            known.append(f', "{prefix}{kind}{coded(name)}": "{coded(told)}"')
+    return "".join(known)
 
 
 def plain(value: float) -> int | float:

@@ -10,9 +10,12 @@ from __future__ import annotations
 import json
 import math
 import os
+from functools import lru_cache
+from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
-from bitscale.collection.items import Item
+from bitscale.collection.engines.texts import Row
+from bitscale.collection.items import read_path
 from bitscale.collection.store.text_search import folded, shown
 from bitscale.collection.where import (
     DATE,
@@ -39,22 +42,32 @@ def storable(text: str) -> str:
     return text if text.isprintable() else text.translate(ODD)
 
 
-def facts_of(item: Item) -> str:
-    """What conditions on an item look at."""
-    known: dict[str, Any] = {"size": item.size, "modified": item.modified}
-    into: dict[str, Any] = {}
-    if item.path:
-        known["path"], into["path"] = storable(item.path), storable(folded(item.path))
-    if item.labels:
-        known["labels"] = [storable(label) for label in item.labels]
-        into["labels"] = [storable(folded(label)) for label in item.labels]
-    for name, table in (("metadata", item.metadata), ("exif", item.exif)):
-        if table:
-            known[name] = {storable(key): value_of(value) for key, value in table.items()}
-            into[name] = {
-                storable(key): storable(folded(shown(value))) for key, value in table.items() if value is not None
-            }
-    return json.dumps({**known, "folded": into} if into else known)
+def facts_of(row: Row) -> str:
+    """What conditions on an item look at, in JSON."""
+    _, path, _, size, modified, labels, metadata, exif = row
+    known, into = [f'"size": {size}, "modified": {modified}'], []
+    if path:
+        name = read_path(path)
+        known.append(f'"path": {quoted(storable(name))}')
+        into.append(f'"path": {quoted(storable(folded(name)))}')
+    for key, text in (("labels", labels), ("metadata", metadata), ("exif", exif)):
+        if text:
+            plain, folds = parts_of(text)
+            known.append(f'"{key}": {plain}')
+            into.append(f'"{key}": {folds}')
+    if into:
+        known.append(f'"folded": {{{", ".join(into)}}}')
+    return f"{{{', '.join(known)}}}"
+
+
+@lru_cache(8192)
+def parts_of(text: str) -> tuple[str, str]:
+    """Labels or a table of values as conditions look at them, and as `~` looks into them; many items have the same."""
+    known = json.loads(text)
+    if isinstance(known, list):
+        return json.dumps([*map(storable, known)]), json.dumps([storable(folded(label)) for label in known])
+    folds = {storable(key): storable(folded(shown(value))) for key, value in known.items() if value is not None}
+    return json.dumps({storable(key): value_of(value) for key, value in known.items()}), json.dumps(folds)
 
 
 def value_of(value: Any) -> Any:
@@ -164,11 +177,12 @@ def on_taken(sign: str, text: str) -> Sql:
 def on_value(sign: str, there: str, key: str, value: Any) -> Sql:
     """A value of the metadata: of its own kind, but for a number that was kept as text."""
     if sign in ("=", "!="):
+        found: list[Any]
         if value is None:
-            equal, values = f"coalesce({there} = 'null'::jsonb, true)", [key]
+            equal, found = f"coalesce({there} = 'null'::jsonb, true)", [key]
         else:
-            equal, values = f"coalesce({there} = ANY(%s::text[]::jsonb[]), false)", [key, alike(value)]
-        return (equal if sign == "=" else f"NOT {equal}"), values
+            equal, found = f"coalesce({there} = ANY(%s::text[]::jsonb[]), false)", [key, alike(value)]
+        return (equal if sign == "=" else f"NOT {equal}"), found
     if value is None:
         return "false", []
     if isinstance(value, str):  # character zero comes first, whatever stands for it

@@ -135,19 +135,17 @@ class MilvusIndex(RemoteIndex):
 
     def ids(self) -> I64:
         """The ids of all items, ascending."""
-        return np.unique(np.array([row["id"] for row in self._pages(["id"])], np.int64))
+        return np.array([row["id"] for row in self._pages(["id"])], np.int64)
 
     def _pages(self, fields: list[str], where: str = "id >= 0") -> list[dict[str, Any]]:
-        """Fields of all items for which an expression holds, page by page."""
-        found: list[dict[str, Any]] = []
-        with telling(self.address):
-            pages = self._client.query_iterator(
-                self.collection, MOST_ROWS, filter=where, output_fields=fields, consistency_level=STRONG
-            )
-            while rows := pages.next():
-                found += rows
-            pages.close()
-        return found
+        """Fields of all items for which an expression holds, each once, by id; page by page."""
+        found: dict[int, dict[str, Any]] = {}
+        after, full = -1, True
+        while full:
+            rows = self._rows(f"id > {after} and ({where})", fields, MOST_ROWS)
+            found |= {row["id"]: row for row in rows}
+            after, full = max((row["id"] for row in rows), default=after), len(rows) == MOST_ROWS
+        return [found[id] for id in sorted(found)]
 
     def counted(self) -> tuple[int, int]:
         """The next id, and how many changes there were."""
@@ -191,8 +189,7 @@ class MilvusIndex(RemoteIndex):
         texts = [checked_text(text) for text in beside.texts]
         looks = ["" if look is None else b64encode(look).decode() for look in beside.looks]
         added = [stamps] * n if isinstance(stamps, int) else stamps
-        known = [json.loads(facts) for facts in beside.facts]
-        rows = zip(ids.tolist(), added, signs, beside.digests.tolist(), texts, known, looks, strict=True)
+        rows = zip(ids.tolist(), added, signs, beside.digests.tolist(), texts, beside.facts, looks, strict=True)
         data = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
         self._call(self._client.upsert, self.collection, data, timeout=SECONDS)
 
@@ -249,12 +246,7 @@ class MilvusIndex(RemoteIndex):
 
     def select(self, condition: Condition) -> I64:
         """The ids of items for which an expression holds, ascending."""
-        found: list[I64] = [np.empty(0, np.int64)]
-        while len(found) == 1 or len(found[-1]) == MOST_ROWS:
-            after = -1 if not len(found[-1]) else int(found[-1][-1])
-            rows = self._rows(f"id > {after} and ({condition})", ["id"], MOST_ROWS)
-            found.append(np.unique(np.array([row["id"] for row in rows], np.int64)))
-        return np.concatenate(found)
+        return np.array([row["id"] for row in self._pages(["id"], condition)], np.int64)
 
     def count(self, condition: Condition) -> int:
         """How many items there are for which an expression holds."""
@@ -262,9 +254,8 @@ class MilvusIndex(RemoteIndex):
 
     def digests(self) -> tuple[I64, I64]:
         """The ids of all items, ascending, and the digest of what is beside each one."""
-        pairs = self._pages(["id", "digest"])
-        ids, first = np.unique(np.array([row["id"] for row in pairs], np.int64), return_index=True)
-        return ids, np.array([row["digest"] for row in pairs], np.int64)[first]
+        rows = self._pages(["id", "digest"])
+        return np.array([row["id"] for row in rows], np.int64), np.array([row["digest"] for row in rows], np.int64)
 
     def note(self, notes: Mapping[str, str]) -> None:
         """Keep some words with the collection, besides those it has."""
@@ -407,13 +398,13 @@ def signs_of(packed: NDArray[np.uint8], n_bits: int) -> NDArray[np.float32]:
     return np.unpackbits(packed, axis=1)[:, :n_bits].astype(np.float32) * 2 - 1
 
 
-def checked_text(text: str) -> Any:
-    """A text of JSON as Milvus takes it."""
+def checked_text(text: str) -> str:
+    """A text of JSON that Milvus can keep."""
     if len(text) > LONGEST_TEXT:
         raise EngineError(
             f"Milvus keeps up to {LONGEST_TEXT:,} bytes beside an item. Got {len(text):,}: {text[:80]}..."
         )
-    return json.loads(text)
+    return text
 
 
 def _part(beside: Beside | None, some: slice) -> Beside | None:
