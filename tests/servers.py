@@ -26,6 +26,7 @@ FOLDER = TREE / ".venv" / "engines"
 ADDRESSES = FOLDER / "addresses.json"
 MILVUS = TREE / ".venv-milvus" / "bin" / "milvus-server"
 PASSWORD = "of-the-tests"  # servers that listen on this machine alone, while tests run
+MILVUS_TOKEN = "root:Milvus"  # as it comes
 ETCD_PEERS = 2380
 ENGINES = ("postgres", "pgvector", "milvus")
 
@@ -35,7 +36,7 @@ def address(engine: str, name: str) -> str:
     known = json.loads(ADDRESSES.read_text()) if ADDRESSES.exists() else {}
     if engine not in known:
         pytest.skip(f"{engine} is not running here: make engines")
-    os.environ["PGPASSWORD"] = PASSWORD
+    os.environ["PGPASSWORD"], os.environ["MILVUS_TOKEN"] = PASSWORD, MILVUS_TOKEN
     return known[engine].format(name=name)
 
 
@@ -77,28 +78,18 @@ def start_postgres(programs: Path, folder: Path) -> tuple[str, dict]:
     secret = folder / "password"
     secret.write_text(PASSWORD)
     (port,) = free_ports(1)
-    how = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
-    commands = [
-        [
-            str(programs / "initdb"),
-            "-A",
-            "scram-sha-256",
-            "-U",
-            "postgres",
-            f"--pwfile={secret}",
-            "-D",
-            str(folder / "data"),
-        ],
-        [str(programs / "pg_ctl"), "-w", "-D", str(folder / "data"), "-l", str(folder / "log"), "-o", how, "start"],
-    ]
     as_user = []
     if os.geteuid() == 0:
         as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
         shutil.chown(folder, "postgres", "postgres")
-    for command in commands:
-        subprocess.run([*as_user, *command], check=True, stdout=subprocess.DEVNULL, cwd=folder)
-    stop = [*as_user, str(programs / "pg_ctl"), "-D", str(folder / "data"), "-m", "immediate", "stop"]
-    return f"postgresql://postgres@127.0.0.1:{port}/postgres?collection={{name}}", {"run": stop}
+    made = [programs / "initdb", "-A", "scram-sha-256", "-U", "postgres", f"--pwfile={secret}", "-D", folder / "data"]
+    control = [programs / "pg_ctl", "-D", folder / "data"]
+    how = f"-p {port} -k {folder} -c listen_addresses=127.0.0.1 -c fsync=off"
+    go = [*as_user, *map(str, [*control, "-w", "-l", folder / "log", "-o", how, "start"])]
+    for command in ([*as_user, *map(str, made)], go):
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd=folder)
+    stop = [*as_user, *map(str, [*control, "-m", "immediate", "stop"])]
+    return f"postgresql://postgres@127.0.0.1:{port}/postgres?collection={{name}}", {"run": stop, "again": go}
 
 
 def start_milvus(folder: Path, tries: int = 3) -> tuple[str, dict]:
@@ -113,7 +104,7 @@ def start_milvus(folder: Path, tries: int = 3) -> tuple[str, dict]:
         ports = [f"--{name}-port={other}" for name, other in zip(names, others, strict=True)]
         with (home / "log").open("wb") as log:
             process = subprocess.Popen(
-                [MILVUS, "--data", home / "data", f"--proxy-port={port}", *ports],
+                [MILVUS, "--data", home / "data", f"--proxy-port={port}", *ports, "--authorization-enabled=true"],
                 stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True, cwd=home,
             )  # fmt: skip
         if wait_until(lambda port=port: listens(port), 90):

@@ -12,7 +12,17 @@ from rich.table import Table
 from rich.text import Text
 
 from bitscale.cli.destinations import PLAN, SHEET, Force, check_destination
-from bitscale.cli.options import Home, Html, Json, Open, Workers, open_for_reading, open_for_writing, show_page
+from bitscale.cli.options import (
+    Html,
+    Json,
+    Open,
+    Place,
+    Workers,
+    open_for_reading,
+    open_for_writing,
+    open_place,
+    show_page,
+)
 from bitscale.cli.output import UsageError, cell, emit, near, print_table, say
 from bitscale.cli.progress import progress_bar
 from bitscale.errors import FileError
@@ -26,7 +36,7 @@ MOST_OTHERS = 3  # of each
 
 
 def duplicates(
-    collection: Home,
+    collection: Place,
     plan: Annotated[
         Path | None, typer.Option(help="Write what could be done: .json, .csv, or a .sh of commented commands.")
     ] = None,
@@ -59,6 +69,7 @@ def duplicates(
     """
     from bitscale.collection.duplicates.find import find_duplicates
     from bitscale.collection.duplicates.plan import as_dict, check_plan, sheet, write_plan
+    from bitscale.index.engines.address import is_address
 
     check_destination(html, SHEET, force)
     check_destination(plan, PLAN, force)
@@ -66,8 +77,9 @@ def duplicates(
         raise UsageError("--by and --to say what the commands of a plan do: name it with --plan FILE.sh.")
     if plan is not None:
         check_plan(plan, cast("By", by), to)
-    fill_looks(collection, workers, as_json)
-    with open_for_reading(collection) as photos:
+    if not is_address(collection):
+        fill_looks(Path(collection), workers, as_json)
+    with open_place(collection) as photos:
         with progress_bar(as_json) as show:
             doubles = find_duplicates(photos, within=within, workers=workers, progress=show)
         title = f"Duplicates in {photos.path.name}"

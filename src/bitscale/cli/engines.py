@@ -23,27 +23,42 @@ def push(
     verify: Annotated[
         int, typer.Option("--verify", min=0, help="Then search for so many items on both sides and compare.")
     ] = 0,
+    approximate: Annotated[
+        str | None,
+        typer.Option(help="Of Milvus: ivf or hnsw. Quicker, not exact; says how much of the nearest it finds."),
+    ] = None,
+    looks: Annotated[
+        bool, typer.Option(help="Bring the small copies too by which copies are told: 2 kB an item.")
+    ] = True,
     as_json: Json = False,
 ) -> None:
     """Bring an engine level with a collection: codes and what is known of each item. Pictures stay where they are.
 
     What is missing there is added, what is gone is removed. Stopped anywhere, the same command goes on; with nothing
-    to do it changes nothing. A password comes from PGPASSWORD, ~/.pgpass or MILVUS_TOKEN, never from the address.
+    to do it changes nothing. Then `search`, `serve` and `duplicates` take the address in the place of the collection. A
+    password comes from PGPASSWORD, ~/.pgpass or MILVUS_TOKEN, never from the address.
 
     Try: bitscale push holiday.bsc postgresql://me@localhost/photos?collection=holiday --verify 100
     """
-    from bitscale.collection.engines.push import differences
+    from dataclasses import asdict
+
     from bitscale.collection.engines.push import push as run
+    from bitscale.collection.engines.verify import differences
 
     with open_for_reading(collection) as photos:
         with progress_bar(as_json) as show:
-            done = run(photos, address, progress=lambda n, total: show("adding items", n, total))
+            how = {"approximate": approximate, "looks": looks}
+            done = run(photos, address, **how, progress=lambda n, total: show("adding items", n, total))
         apart = differences(photos, address, verify) if verify else []
     if as_json:
         counts = {"added": done.added, "updated": done.updated, "removed": done.removed, "items": done.items}
-        emit({"address": address, **counts, "verified": verify, "differences": apart})
+        recall = None if done.recall is None else asdict(done.recall)
+        emit({"address": address, **counts, "verified": verify, "differences": apart, "recall": recall})
     else:
         say(f"{done.items:,} items there: {done.added:,} added, {done.updated:,} changed, {done.removed:,} removed.")
+        if done.recall is not None:
+            shares = ", ".join(f"{share:.1%} at {bits} bits" for bits, share in done.recall.by_bits.items())
+            say(f"Approximate: of the {done.recall.k} nearest it finds {shares} ({done.recall.queries} queries).")
         if verify:
             say("All answers are alike." if not apart else "Answers differ: " + "; ".join(apart[:5]))
     if apart:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 def erase(collection: Home, where: Where_ = None, as_json: Json = False) -> None:
     """Remove items with everything bitscale knows of them: rows, codes, labels, staged codes, kept small pictures.
 
-    When it returns, no file of the collection holds anything of them. Backups are copies of their own: those that still
-    hold an item, or cannot be looked into, are named, and the exit code is 3. The picture files are never touched.
+    When it returns, no file of the collection holds anything of them, and no engine that it was pushed to. Backups are
+    copies of their own: those that still hold an item, or cannot be looked into, are named, as are engines that cannot
+    be reached, and the exit code is 3. The picture files are never touched.
 
     Try: bitscale erase cameras.bsc --where person=17
     """
@@ -29,11 +30,13 @@ def erase(collection: Home, where: Where_ = None, as_json: Json = False) -> None
         left, home = len(photos), photos.path
     if as_json:
         backups = [{"path": one.path, "holds": one.holds} for one in erased.backups]
+        engines = [{"address": one.address, "reason": one.reason} for one in erased.engines]
         facts = {"erased": erased.removed, "items": left, "caches": erased.caches, "backups": backups}
+        facts["engines"] = engines
         emit({"collection": str(home), **facts})
     else:
         say(f"{erased.removed:,} erased, {left:,} left in {home.name}.", *told(erased))
-    if erased.backups:
+    if erased.backups or erased.engines:
         raise typer.Exit(ASKS)
 
 
@@ -44,4 +47,4 @@ def told(erased: Erased) -> list[str]:
         if one.holds is not None
         else f"  a backup was written to {near(one.path)} and cannot be looked into. Look for it yourself."
         for one in erased.backups
-    ]
+    ] + [f"  an engine still holds them: {one.reason} Then push again." for one in erased.engines]

@@ -14,6 +14,8 @@ from bitscale.errors import InputError
 
 if TYPE_CHECKING:
     from bitscale.collection import Collection
+    from bitscale.collection.engines.collection import EngineCollection
+    from bitscale.hashers import Hasher
 
 ENDING = ".bsc"
 
@@ -26,6 +28,16 @@ Where_ = Annotated[
     ),
 ]
 Home = Annotated[Path, typer.Argument(help="A collection (.bsc), or the folder it was made of.", show_default=False)]
+Place = Annotated[
+    str,
+    typer.Argument(
+        help="A collection (.bsc), the folder it was made of, or the address that it was pushed to.", show_default=False
+    ),
+]
+ModelOf = Annotated[
+    str | None,
+    typer.Option("--model", help="With an address: the model of its codes, as a file, a name, or a collection."),
+]
 Workers = Annotated[int | None, typer.Option(help="Processes that read pictures.", min=1, show_default="one a core")]
 Html = Annotated[Path | None, typer.Option("--html", help="Write a contact sheet: one HTML file with pictures.")]
 Open = Annotated[bool, typer.Option("--open", help="Show the contact sheet in the browser.")]
@@ -41,6 +53,28 @@ def default_home(folder: Path) -> Path:
     """The collection of a folder when nothing else is said: beside it, with the ending .bsc."""
     whole = Path(os.path.abspath(folder))
     return whole.with_name((whole.name or "pictures") + ENDING)
+
+
+def open_place(place: str, model: str | None = None) -> Collection | EngineCollection:
+    """A collection in a folder or on an engine, for reading; the model of one on an engine is given, not found."""
+    from bitscale.collection.engines.collection import EngineCollection
+    from bitscale.index.engines.address import is_address
+
+    if is_address(place):
+        return EngineCollection.open(place, None if model is None else model_of(model))
+    if model is not None:
+        raise UsageError("--model goes with an address or an index file (.bsi); a collection has its model.")
+    return open_for_reading(Path(place))
+
+
+def model_of(given: str) -> Hasher:
+    """A model by its file, its name, or a collection that has it."""
+    from bitscale.hashers import load_hasher
+
+    if Path(given).is_dir():
+        with open_for_reading(Path(given)) as photos:
+            return photos.hasher
+    return load_hasher(given)
 
 
 def open_for_reading(path: Path) -> Collection:

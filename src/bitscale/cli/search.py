@@ -12,7 +12,7 @@ from rich.text import Text
 
 from bitscale.cli.batch import named_queries
 from bitscale.cli.destinations import SHEET, Force, check_destination
-from bitscale.cli.options import Home, Html, Json, Open, Where_, check_where, named_values, open_for_reading, show_page
+from bitscale.cli.options import Html, Json, Open, Place, Where_, check_where, named_values, open_place, show_page
 from bitscale.cli.output import UsageError, cell, console, emit, near, print_table, say
 from bitscale.cli.progress import progress_bar
 from bitscale.cli.search_index import ARRAYS, ENDING, array_of, codes_of, search_index
@@ -25,7 +25,7 @@ STYLES = {"copy": "bold green", "same kind": "green", "unlike": "dim", "cannot t
 
 
 def search(
-    collection: Home,
+    collection: Place,
     queries: Annotated[
         list[str] | None,
         typer.Argument(help="Pictures, ids of items, folders of pictures, .npy files.", show_default=False),
@@ -45,7 +45,8 @@ def search(
         typer.Option(help="How much an attribute matters, as kind=1; may repeat. The model must have learned several."),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(help="With an index file: the model that vectors in a .npy file go through.")
+        str | None,
+        typer.Option(help="With an address or an index file: the model of its codes, as a file, a name, a collection."),
     ] = None,
     html: Html = None,
     open_page: Open = False,
@@ -60,11 +61,13 @@ def search(
     here" is a possible answer. An item searched for comes first and does not count among the -k matches.
 
     A .npy file holds queries of your own: packed codes (uint8), or vectors where the model is one of vectors. An index
-    file (.bsi) in the place of a collection is searched for ids and .npy files, and tells ids and distances.
+    file (.bsi) in the place of a collection is searched for ids and .npy files, and tells ids and distances. A
+    collection that was pushed to an engine is searched at its address; for pictures, name its model with --model.
 
     Try: bitscale search photos.bsc cat.jpg -k 5 --html found.html --open
          bitscale search photos.bsc 17 --where camera=2
          bitscale search photos.bsc new/ --bits 32 --json
+         bitscale search milvus://localhost/holiday cat.jpg --model holiday.bsc
          bitscale search clothes.bsc 17 --emphasis kind=1 --emphasis colour=0.2
     """
     if sum(one is not None for one in (k, radius, max_distance)) > 1:
@@ -72,18 +75,16 @@ def search(
     check_where(where)
     check_destination(html, SHEET, force)
     how: dict[str, Any] = {"bits": bits, "radius": radius, "max_distance": max_distance}
-    if collection.suffix == ENDING and not collection.is_dir():
+    if collection.endswith(ENDING) and not Path(collection).is_dir():
         if where or emphasis or html or open_page or batch:
             raise UsageError("an index file knows codes and ids alone: no --where, --emphasis, --batch or --html.")
-        search_index(collection, queries or [], how, k or DEFAULT_K, model, as_json)
+        search_index(Path(collection), queries or [], how, k or DEFAULT_K, model, as_json)
         return
-    if model is not None:
-        raise UsageError("--model goes with an index file (.bsi); a collection has its model.")
     arrays = [word for word in queries or [] if word.endswith(ARRAYS)]
     if arrays and (len(arrays) != len(queries or []) or len(arrays) > 1 or batch):
         raise UsageError("search for one .npy file at a time, with nothing besides.")
     wanted: Any = None if arrays else named_queries(queries or [], batch)
-    with open_for_reading(collection) as photos:
+    with open_place(collection, model) as photos:
         how["where"] = where
         if arrays:
             array = array_of(arrays[0])
@@ -106,8 +107,14 @@ def search(
 def tell(results: Results, as_json: bool) -> None:
     """Print what was found."""
     if as_json:
-        searched = {"collection": str(results.version.path), "items": results.version.n_items, "bits": results.bits}
+        searched: dict[str, Any] = {
+            "collection": str(results.version.path),
+            "items": results.version.n_items,
+            "bits": results.bits,
+        }
         unread = [{"path": one.query.name, "reason": one.reason} for one in results.unread]
+        if results.version.recall is not None:
+            searched["recall"] = results.version.recall
         emit({**searched, "queries": results.to_dicts(), "unread": unread})
         return
     out = console()
@@ -116,6 +123,8 @@ def tell(results: Results, as_json: bool) -> None:
         if len(row):
             print_table(table_of(row))
         out.print()
+    if results.version.recall is not None:
+        say(f"approximate: {results.version.recall:.1%} of the nearest are found, as measured when it was pushed.")
     for one in results.unread:
         say(f"not searched for: {one.query.name} {one.reason}")
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from bitscale.cli.options import home_of
+from bitscale.cli.options import home_of, model_of
 from bitscale.cli.output import say
 from bitscale.errors import InputError
 from bitscale.server.settings import Settings
@@ -17,7 +17,7 @@ DEFAULTS = Settings()
 
 def serve(
     collections: Annotated[
-        list[str], typer.Argument(help="Collections, or folders they were made of; NAME=PATH names one.")
+        list[str], typer.Argument(help="Collections, folders they were made of, or addresses; NAME=PLACE names one.")
     ],
     host: Annotated[
         str, typer.Option(help="The address to listen on. Others than this machine's need keys.")
@@ -38,6 +38,10 @@ def serve(
     certificate_key: Annotated[Path | None, typer.Option(help="For TLS: the certificate's key (PEM).")] = None,
     most_bytes: Annotated[int, typer.Option(min=1, help="The largest request, in bytes.")] = DEFAULTS.most_bytes,
     rate: Annotated[str, typer.Option(help="How often one key, or address, may ask.")] = DEFAULTS.rate,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="For addresses: the model of their codes, as a file, a name or a collection; may repeat."),
+    ] = None,
     audit: Annotated[Path | None, typer.Option(help="A file for a line about each request.")] = None,
 ) -> None:
     """Serve collections over HTTP: a page to search in a browser, and an API for programs.
@@ -47,6 +51,7 @@ def serve(
 
     Try: bitscale serve photos.bsc
          bitscale serve photos.bsc holiday=other.bsc --port 9000 --read-only
+         bitscale serve milvus://localhost/holiday --model holiday.bsc
     """
     from bitscale.server.run import serve as run
 
@@ -62,6 +67,7 @@ def serve(
         certificate_key=certificate_key,
         most_bytes=most_bytes,
         rate=rate,
+        models=tuple(model_of(one) for one in model or ()),
         audit=audit,
     )
     run(
@@ -71,7 +77,11 @@ def serve(
 
 def located(given: str) -> str:
     """What was typed, with the collection beside a folder in the folder's place."""
+    from bitscale.index.engines.address import is_address
+
     name, equals, path = given.partition("=")
+    if is_address(given) or is_address(path):
+        return given
     if equals and not Path(given).exists():
         return f"{name}={home_of(Path(path))}"
     if not given:

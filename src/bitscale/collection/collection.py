@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from numpy.typing import ArrayLike
-
 from bitscale.arrays import Progress
+from bitscale.collection.engines.erasing import erase_there
 from bitscale.collection.ingest.kept_features import Sample
 from bitscale.collection.ingest.sync import Changes, Labels, Metadata, sync
 from bitscale.collection.ingest.uploading import Arrived, arrive, take_in
 from bitscale.collection.marking import Markable
-from bitscale.collection.search.queries import Searchable
-from bitscale.collection.search.results import Results
-from bitscale.collection.search.searcher import Wanted
 from bitscale.collection.store.whole import whole
 from bitscale.collection.upkeep.backup import backup
 from bitscale.collection.upkeep.compact import compact
 from bitscale.collection.upkeep.create import create
 from bitscale.collection.upkeep.erase import Erased, erase
 from bitscale.collection.upkeep.verify import Verification, verify
-from bitscale.errors import InputError
 from bitscale.hashers import Hasher
 from bitscale.hashers.picture_codes import check_takes_pictures
 from bitscale.pictures.decode import LIMITS, Limits
@@ -94,37 +90,6 @@ class Collection(Markable):
             progress=progress,
         )
 
-    @whole
-    def search(
-        self,
-        query: Searchable,
-        k: int = 10,
-        *,
-        bits: int | None = None,
-        where: Any = None,
-        radius: int | None = None,
-        max_distance: float | None = None,
-        weights: ArrayLike | None = None,
-        emphasis: Mapping[str, float] | None = None,
-        skip_unread: bool = False,
-        progress: Progress | None = None,
-    ) -> Results:
-        """The k nearest items to each query: a picture's path, an item's id, an image, ready codes, or a list.
-
-        bits          compare the first `bits` bits only
-        where         only among items for which this holds, as for `select`
-        radius        instead of k: all items within so many differing bits
-        max_distance  instead of k: all items within a weighted distance
-        weights       distances by these weights of the bits, not by the model's: (q,), or (queries, q)
-        emphasis      how much each attribute matters to this search, where the model learned several: {"kind": 1.0}
-        skip_unread   put aside queries that cannot be read, in `Results.unread`, unless that is all of them
-        progress      told how many pictures among the queries are read, of how many
-        """
-        if emphasis is not None:
-            weights = self._emphasised(emphasis, weights)
-        wanted = Wanted(k, bits, where, radius, max_distance, weights)
-        return self._searcher.search(query, wanted, skip_unread=skip_unread, progress=progress)
-
     def upload(
         self, picture: Source | Arrived, *, labels: Sequence[str] = (), metadata: Mapping[str, Any] | None = None
     ) -> tuple[int, bool]:
@@ -145,11 +110,6 @@ class Collection(Markable):
         """A picture file decoded and encoded, for `upload`; a reader can do this, so that the writer need not."""
         self.check_takes_uploads()
         return arrive(self.hasher, os.path.abspath(os.fsdecode(path)), self._searcher.pool)
-
-    def _emphasised(self, emphasis: Mapping[str, float], weights: ArrayLike | None) -> ArrayLike:
-        if weights is not None:
-            raise InputError("emphasis becomes weights of the bits. Give one of the two, emphasis or weights.")
-        return self.hasher.emphasise(emphasis)
 
     # ------------------------------------------------------------------ upkeep
 
@@ -179,4 +139,5 @@ class Collection(Markable):
     @whole
     def erase(self, where: Any) -> Erased:
         """Remove the items for which `where` holds and every trace of them: see `upkeep.erase`."""
-        return erase(self, where, self.compact)
+        erased = erase(self, where, self.compact)
+        return replace(erased, engines=erase_there(self)) if erased.removed else erased

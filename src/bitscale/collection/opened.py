@@ -10,6 +10,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bitscale.collection.search.answering import Answering
+from bitscale.collection.search.files import Files
 from bitscale.collection.search.searcher import Searcher
 from bitscale.collection.segments import seal
 from bitscale.collection.segments.sealer import Sealer
@@ -29,7 +31,7 @@ from bitscale.hashers import Hasher, load_hasher
 from bitscale.index.base import Index
 
 
-class Opened(Contents):
+class Opened(Answering, Contents):
     """What every use of a collection needs: the writer's lock, the database, the index that answers, the model."""
 
     def __init__(self, path: Path, *, read_only: bool) -> None:
@@ -52,7 +54,7 @@ class Opened(Contents):
             check_origin(self._database)
             self._serving = Serving(path, self._database)
             self._serving.refresh()
-            self._searcher = Searcher(self._database, self._serving, self.select, lambda: self.hasher)
+            self._searcher = Searcher(Files(self._database, self._serving, self.select), lambda: self.hasher)
             self._sealer = Sealer(self._seal_and_tidy)
             self._unsealed = 0  # codes in the log since the last seal
             self.uploading = Turn()  # held while a picture that was uploaded comes or goes

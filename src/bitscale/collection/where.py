@@ -70,6 +70,12 @@ def parse(text: str) -> Condition:
 
 def condition(where: Any) -> Sql:
     """The SQL of a table of equalities, a condition, its text, or a list of conditions and texts."""
+    parts = [one_condition(one) for one in conditions_of(where)]
+    return " AND ".join(f"({sql})" for sql, _ in parts), tuple(value for _, values in parts for value in values)
+
+
+def conditions_of(where: Any) -> list[Condition]:
+    """A table of equalities, a condition, its text, or a list of conditions and texts, as conditions."""
     if isinstance(where, Mapping):
         many: list[Any] = [Condition(key, "=", value) for key, value in where.items()]
     else:
@@ -79,8 +85,7 @@ def condition(where: Any) -> Sql:
     conditions = [parse(one) if isinstance(one, str) else one for one in many]
     if not conditions or not all(isinstance(one, Condition) for one in conditions):
         raise InputError(f'where must be a table such as {{"camera": 2}}, or "camera=2". Got {where!r:.200}.')
-    parts = [one_condition(one) for one in conditions]
-    return " AND ".join(f"({sql})" for sql, _ in parts), tuple(value for _, values in parts for value in values)
+    return conditions
 
 
 def one_condition(one: Condition) -> Sql:
@@ -104,7 +109,7 @@ def one_condition(one: Condition) -> Sql:
         return f"{one.field} {one.sign} ?", (value,)
     field = one.field.removeprefix("metadata.")
     if one.sign == "~":
-        return "value_contains(metadata, ?, ?)", (field, os.fsencode(_as_text(value)))
+        return "value_contains(metadata, ?, ?)", (field, os.fsencode(as_text(value)))
     return on_metadata(one.sign, json_key(field), value)
 
 
@@ -148,11 +153,11 @@ def period(value: str) -> tuple[int, int]:
 def on_exif(sign: str, field: str, value: Any) -> Sql:
     """A field that the camera wrote; `taken` is compared as far as the date given goes."""
     if sign == "~":
-        return f"value_contains({EXIF}, ?, ?)", (field, os.fsencode(_as_text(value)))
+        return f"value_contains({EXIF}, ?, ?)", (field, os.fsencode(as_text(value)))
     key = json_key(field)
     if field != "taken":
         return on_metadata(sign, key, value, EXIF)
-    text = _as_text(value).strip().replace(" ", "T")
+    text = as_text(value).strip().replace(" ", "T")
     if not DATE.fullmatch(text):
         raise InputError(f"exif.taken is a date: 2024, 2024-05, 2024-05-03 or 2024-05-03T14:02. Got {value!r:.80}.")
     there = f"substr(json_extract({EXIF}, ?), 1, ?)"
@@ -207,7 +212,7 @@ def checked(one: Condition) -> Any:
     return value
 
 
-def _as_text(value: Any) -> str:
+def as_text(value: Any) -> str:
     """A value as metadata would be written that holds it."""
     return value if isinstance(value, str) else json.dumps(int(value) if isinstance(value, bool) else value)
 

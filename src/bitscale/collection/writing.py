@@ -112,13 +112,13 @@ class Writable(Opened):
             return store.read_state(connection).next_id
 
     @whole
-    def restore(self, codes: Codes, items: Sequence[NewItem], ids: Int) -> None:
+    def restore(self, codes: Codes, items: Sequence[NewItem], ids: Int, seen: Sequence[Seen] = ()) -> None:
         """Add items under ids of their own, ascending and after all that were ever given out here; one commit."""
         if len(codes) != len(items) or len(items) != len(ids):
             raise InputError(f"give one code and one id an item ({len(items)}). Got {len(codes)} and {len(ids)}.")
         if len(ids) and (int(ids[0]) < self.next_id or (np.diff(ids) <= 0).any()):
             raise InputError(f"ids must ascend from {self.next_id} on, which is the next to be given out here.")
-        self._commit(codes, [row_of(0, item) for item in items], np.empty(0, np.int64), [], (), (), (), (), ids)
+        self._commit(codes, [row_of(0, item) for item in items], np.empty(0, np.int64), [], (), (), (), seen, ids)
 
     @whole
     def remove(self, what: Removable | Iterable[Removable]) -> int:
@@ -187,6 +187,8 @@ class Writable(Opened):
                 forget_below(connection, path)
             for row in update:
                 store.replace_item(connection, row)
+            if update:
+                store.count_texts(connection)
             if ids is None:
                 ids = np.arange(next_id, next_id + len(rows), dtype=np.int64)
             if codes is not None and len(rows):
@@ -230,6 +232,7 @@ class Writable(Opened):
                 table = {} if anew else {key: value for key, value in item.metadata.items() if key not in drop_metadata}
                 named = labels_text(list(dict.fromkeys([*names, *(labels or ())])))
                 store.write_words(connection, item.id, named, metadata_text({**table, **(metadata or {})}))
+            store.count_texts(connection)
             store.count_change(connection)
         return len(known)
 
@@ -240,6 +243,7 @@ class Writable(Opened):
             there = store.read_items(connection, check_ids(ids, len(seen)).tolist())
             pairs = zip(check_ids(ids).tolist(), seen, strict=True)
             write_seen(connection, [seen_row(id, one) for id, one in pairs if id in there])
+            store.count_texts(connection)
             store.count_change(connection)
 
     @whole

@@ -19,6 +19,7 @@ from bitscale.errors import (
     CollectionBusy,
     CorruptFile,
     DataError,
+    EngineError,
     FileError,
     InputError,
     UnknownItem,
@@ -35,6 +36,7 @@ STATUS: list[tuple[type[Exception], int]] = [  # the first that fits
     (CollectionBusy, 503),
     (CorruptFile, 500),
     (FileError, 503),
+    (EngineError, 503),
     (DataError, 422),
     (BitscaleError, 422),
 ]

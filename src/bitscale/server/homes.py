@@ -9,15 +9,18 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, TypeVar, cast
 
 from fastapi import Depends, Request
 
 from bitscale.arrays import Float
 from bitscale.collection import Collection
+from bitscale.collection.engines.collection import EngineCollection
 from bitscale.collection.ingest.sync import remembered_roots
 from bitscale.collection.uploads import UPLOADS
 from bitscale.errors import BitscaleError, InputError, ModelMismatch, MustReopen
+from bitscale.index.engines import connect
+from bitscale.index.engines.address import is_address, parse_address
 from bitscale.machine import cores
 from bitscale.server.answers import NotFound, Refused
 from bitscale.server.duplicates import Finder, Looking
@@ -36,13 +39,13 @@ ROOT_SECONDS = 5.0  # folders are looked up again after so long
 class Home:
     """One collection served under a name."""
 
-    def __init__(self, name: str, path: Path, settings: Settings, searching: Threads, pictures: Threads) -> None:
-        self.name, self.path, self.settings = name, path, settings
+    def __init__(self, name: str, place: str, settings: Settings, searching: Threads, pictures: Threads) -> None:
+        self.name, self.place, self.settings = name, place, settings
         self._searching, self._pictures = searching, pictures
-        self._reader = Collection.open(path, read_only=True)
+        self._reader = opened(place, settings)
         self._reopening = threading.Lock()
-        self._writer = Writer(path, settings.waiting)
-        self._quick, self._finder = Quick(path), Finder()
+        self._writer = Writer(Path(place), settings.waiting)
+        self._quick, self._finder = Quick(Path(place)), Finder()
         self._space = self._reader.model, self._reader.bit_weights
         self.notices: list[str] = []  # what somebody should see to, as of the last second
         self._names: tuple[float, Names | None] = (0.0, None)
@@ -70,6 +73,13 @@ class Home:
         """Refuse to change anything where the service was told not to."""
         if self.settings.read_only:
             raise Refused(403, "this service was started with --read-only and changes nothing.", "ReadOnly")
+        if not self.writable:
+            raise Refused(403, "this collection is on an engine, where only `bitscale push` changes it.", "ReadOnly")
+
+    @property
+    def writable(self) -> bool:
+        """Whether requests may change the collection: one on an engine is changed by the next push."""
+        return not self.settings.read_only and not is_address(self.place)
 
     def _with_reader(self, work: Callable[[Collection], Done]) -> Done:
         reader = self._reader
@@ -82,7 +92,7 @@ class Home:
     def _reopen(self, old: Collection) -> None:
         with self._reopening:
             if self._reader is old:
-                self._reader = Collection.open(self.path, read_only=True)
+                self._reader = opened(self.place, self.settings)
                 with suppress(BitscaleError):
                     old.close()
 
@@ -103,7 +113,8 @@ class Home:
         """What pictures are called, by the folders taken in; these are looked up now and then."""
         until, names = self._names
         if names is None or time.monotonic() > until:
-            names = Names(remembered_roots(photos), str(photos.path / UPLOADS))
+            uploads = "" if is_address(self.place) else str(photos.path / UPLOADS)
+            names = Names(remembered_roots(photos), uploads)
             self._names = time.monotonic() + ROOT_SECONDS, names
         return names
 
@@ -135,10 +146,10 @@ class Homes:
         self._watch = threading.Thread(target=self._look_after, name="bitscale watch", daemon=True)
         try:
             for given in paths:
-                name, path = named(os.fspath(given))
+                name, place = named(os.fspath(given))
                 if name in self._homes:
-                    raise InputError(f"two collections are named {name!r}. Name one: OTHER={path}")
-                self._homes[name] = Home(name, path, settings, self.searching, self.pictures)
+                    raise InputError(f"two collections are named {name!r}. Name one: OTHER={place}")
+                self._homes[name] = Home(name, place, settings, self.searching, self.pictures)
             self._watch.start()
         except BaseException:
             self.close()
@@ -175,15 +186,29 @@ class Homes:
             home.close()
 
 
-def named(given: str) -> tuple[str, Path]:
-    """The name and the path of a collection: NAME=PATH, or a path whose last part without .bsc is the name."""
-    name, equals, path = given.partition("=")
+def opened(place: str, settings: Settings) -> Collection:
+    """A collection for reading, in a folder or on an engine: then with the one of the models that made its codes."""
+    if not is_address(place):
+        return Collection.open(place, read_only=True)
+    index = connect.open_index(place)
+    hasher = next((one for one in settings.models if one.fingerprint == index.model), None)
+    if hasher is None:
+        index.close()
+        raise InputError(f"{index.address} holds codes of model {index.model}. Name that model with --model.")
+    return cast(Collection, EngineCollection(index, hasher))  # reads as a Collection does; `writable` is False
+
+
+def named(given: str) -> tuple[str, str]:
+    """The name and the place of a collection: NAME=PLACE, or a path whose last part without .bsc is the name."""
+    name, equals, place = given.partition("=")
+    if is_address(given):
+        return parse_address(given).name, given
     if not equals or os.path.exists(given) or not NAME.fullmatch(name):
-        path = given
-        name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(os.path.abspath(path)).name.removesuffix(".bsc")).strip("-.")
+        place = given
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(os.path.abspath(place)).name.removesuffix(".bsc")).strip("-.")
     if not NAME.fullmatch(name):
-        raise InputError(f"{given!r} gives no name that can stand in an address. Name it: photos={path}")
-    return name, Path(os.path.abspath(path))
+        raise InputError(f"{given!r} gives no name that can stand in an address. Name it: photos={place}")
+    return name, place if is_address(place) else os.path.abspath(place)
 
 
 def home_of(request: Request, collection: str) -> Home:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bitscale.errors import InputError
 from bitscale.machine import cores
 from bitscale.server.addresses import is_loopback
+
+if TYPE_CHECKING:
+    from bitscale.hashers import Hasher
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,7 @@ class Settings:
     searches: int = 0  # threads that search; 0: one more than cores
     waiting: int = 256  # requests that wait for a thread; more are sent away
     seconds: float = 60.0  # for a request's body to arrive, and for its answer
+    models: tuple[Hasher, ...] = ()  # of collections on engines, which hold none
     audit: Path | None = None  # a file that a line goes into for each request; None: the log "bitscale.audit" alone
 
     def __post_init__(self) -> None:

@@ -16,12 +16,12 @@ class Names:
     """Says what a picture is called: its path below the folder it was taken in with."""
 
     def __init__(self, roots: list[str], uploads: str) -> None:
-        self._roots, self._uploads = roots, uploads + "/"
-        self.folders = [*roots, uploads]
+        self._roots, self._uploads = roots, uploads and uploads + "/"  # empty: nothing is uploaded here
+        self.folders = [*roots, uploads] if uploads else roots
 
     def uploaded(self, item: Item) -> bool:
         """Whether the picture came over HTTP, and is kept in the collection's own folder."""
-        return bool(item.path) and item.path.startswith(self._uploads)
+        return bool(item.path and self._uploads) and item.path.startswith(self._uploads)
 
     def of(self, item: Item) -> str | None:
         """A picture's name; None where there is no file."""

@@ -1,15 +1,22 @@
 """Collections in real engines: brought level from any state, killed anywhere, and brought back the same."""
 
+import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import bitscale as bs
+from bitscale.collection.engines.cursor import cursor_of, since
 from bitscale.collection.engines.pull import pull
-from bitscale.collection.engines.push import Pushed, differences, push
+from bitscale.collection.engines.push import CURSOR, Pushed, push
+from bitscale.collection.engines.pushed import noted_pushes
+from bitscale.collection.engines.verify import differences
 from bitscale.collection.items import NewItem
 from bitscale.errors import EngineError, FileError
 from bitscale.index.engines import connect
@@ -78,6 +85,9 @@ def test_there_and_back(photos, address, tmp_path):
 
 def test_what_belongs_to_others_is_refused(photos, address, tmp_path):
     push(photos, address)
+    if "milvus" in address:
+        with pytest.raises(EngineError, match="was made exact"):
+            push(photos, address, approximate="hnsw")
     other = bs.Collection.create(tmp_path / "other.bsc", HASHER)
     with other, pytest.raises(EngineError, match="holds another collection"):
         push(other, address)
@@ -90,6 +100,131 @@ def vectors():
     from bitscale.data import Labelled
 
     return Labelled(RNG.normal(size=(50, 16)).astype(np.float32), np.zeros(50, np.int64), ("",))
+
+
+def test_the_log_is_followed_and_sealing_does_not_matter(photos, address):
+    """Whatever became of the log since the last push, both sides are level after the next."""
+    push(photos, address)
+    before = cursor_of(photos)
+    photos.remove([1, 2])
+    photos.apply(codes=some_codes(3, 4), items=some_items(3, N))
+    added, removed = since(photos, before)
+    assert (added.tolist(), removed.tolist()) == ([N, N + 1, N + 2], [1, 2])
+    assert push(photos, address) == Pushed(added=3, removed=2, items=N + 1)
+    photos.remove([N, 7])
+    photos.apply(codes=some_codes(2, 5), items=some_items(2, N + 3))
+    between = cursor_of(photos)
+    photos.seal()
+    photos.seal()  # lines of the log are gone by now
+    photos.compact()
+    assert since(photos, before) is None
+    assert push(photos, address) == Pushed(added=2, removed=2, items=N + 1)
+    photos.describe([11], labels=["hat"])
+    assert since(photos, between) is None  # the log does not tell of labels
+    assert push(photos, address) == Pushed(updated=1, items=N + 1)
+    assert differences(photos, address, 20) == []
+    with connect.open_index(address) as index:
+        assert index.notes()[CURSOR] == str(cursor_of(photos))
+        index.remove([12])  # behind our back: the next whole comparison sees it
+        assert differences(photos, address, 1)[0] == f"{N + 1} items here, {N} there"
+
+
+def test_erased_here_is_erased_there(photos, address):
+    push(photos, address)
+    assert noted_pushes(photos.path) == [address]
+    erased = photos.erase("camera=2")
+    assert erased.removed > 50
+    assert erased.engines == []
+    with connect.open_index(address) as index:
+        assert np.array_equal(index.ids(), photos.index.ids())
+        if hasattr(index, "items"):
+            assert index._one(f"SELECT count(*) FROM {index.items}") == len(photos)
+        index.drop()
+    assert photos.erase("camera=1").engines == []  # nothing is there any more, and nothing is made
+    assert connect.existing(address) == []
+    (photos.path / "engines.txt").write_text("postgresql://me@127.0.0.1:9/db?collection=gone\n")
+    photos.apply(codes=some_codes(1, 8), items=[NewItem(labels=("last",))])
+    (left,) = photos.erase("label=last").engines
+    assert left.address == "postgresql://me@127.0.0.1:9/db?collection=gone"
+    assert "Is the server running" in left.reason
+
+
+def test_looks_can_stay_behind(photos, address):
+    from bitscale.collection.store.seen import Seen
+    from bitscale.pictures.look import LOOK_BYTES
+
+    photos.keep_looks([3, 4], [Seen(5, 6, bytes([i]) * LOOK_BYTES, {"iso": i}) for i in (1, 2)])
+    push(photos, address, looks=False)
+    with connect.open_index(address) as index:
+        assert index.looks(np.array([3, 4])) == {}
+        assert push(photos, address) == Pushed(updated=2, items=N)
+        assert index.looks(np.array([2, 3, 4])) == {3: bytes([1]) * LOOK_BYTES, 4: bytes([2]) * LOOK_BYTES}
+
+
+@pytest.mark.parametrize("kind", ["ivf", "hnsw"])
+def test_an_approximate_engine_says_how_good_it_is(photos, kind, tmp_path):
+    address = servers.address("milvus", f"near_{kind}")
+    for left in connect.existing(address):
+        left.drop()
+    done = push(photos, address, approximate=kind)
+    assert 0.5 < done.recall.recall <= 1
+    assert set(done.recall.by_bits) == {"64", "32", "8"}
+    assert push(photos, address).recall == done.recall
+    assert differences(photos, address, 5) == []
+    with connect.open_index(address) as index:
+        hits, exact = (one.search(photos.index.get([5]), 10) for one in (index, photos.index))
+        assert (hits.distances >= exact.distances).all()
+        among = photos.index.search(photos.index.get([5]), 10, where=hits.ids[0])
+        assert np.array_equal(among.ids, hits.ids)  # in exact order, with exact distances
+        assert np.array_equal(among.distances, hits.distances)
+        with pytest.raises(EngineError, match="cannot list all items"):
+            index.lookup(photos.index.get([5]), 3)
+        index.drop()
+    with pytest.raises(EngineError, match="PostgreSQL answers exactly"):
+        push(photos, servers.address("postgres", "near"), approximate=kind)
+
+
+def test_another_model_is_refused(photos, address):
+    push(photos, address)
+    other = bs.make_hasher("lsh", n_bits=64, features="none").fit(vectors())
+    ids = photos.index.ids()
+    photos.stage(ids, bs.Codes(some_codes(N).packed, other.bit_weights, other.fingerprint), other)
+    photos.switch(other)
+    with pytest.raises(EngineError, match="codes of another model") as error:
+        push(photos, address)
+    assert address in str(error.value)
+
+
+@pytest.fixture
+def own_server():
+    """A PostgreSQL of this test's own, to be ended and started again."""
+    folder = Path(tempfile.mkdtemp(dir=os.environ.get("BITSCALE_ENGINES_DIR")))
+    folder.chmod(0o755)
+    servers.address("postgres", "any")  # where there is one, there are its programs
+    place, ways = servers.start_postgres(servers.postgres_programs(), folder / "own")
+    yield place.format(name="restarted"), ways
+    subprocess.run(ways["run"], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def test_a_server_that_restarts_during_a_push(photos, own_server):
+    address, ways = own_server
+
+    def end_it(done, total):
+        if done == 100:
+            subprocess.run(ways["run"], check=True, stdout=subprocess.DEVNULL)
+
+    with pytest.raises(EngineError, match="run the same command again") as error:
+        push(photos, address, batch=50, progress=end_it)
+    assert address in str(error.value)
+    assert servers.PASSWORD not in str(error.value)
+    with pytest.raises(EngineError, match="Is the server running"):
+        push(photos, address)
+    subprocess.run(ways["again"], check=True, stdout=subprocess.DEVNULL)
+    with connect.open_index(address) as index:
+        assert len(index) in (100, 150)  # whole batches; the third may have been under way
+    push(photos, address)
+    assert differences(photos, address, 10) == []
 
 
 PUSH = """

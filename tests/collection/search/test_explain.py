@@ -131,9 +131,9 @@ def test_a_standard_is_measured_when_asked_for(photos):
     fill(photos, clustered(300, 5, 64, 0.1))
     results = photos.search(photos_code(photos, np.zeros(64, int)), 3)
     assert len(results[0]) == len(results.ids[0]) == 3
-    assert results.version.standards._kept == {}
+    assert photos._searcher._standards._kept == {}
     assert results[0].verdict
-    assert list(results.version.standards._kept) == [(photos.model, 64)]
+    assert list(photos._searcher._standards._kept) == [(photos.model, 64)]
 
 
 def test_samples_are_of_living_items_and_repeatable(photos):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bitscale as bs
-from bitscale.errors import EngineError, NotInEngine
+from bitscale.errors import EngineError, ModelMismatch, NotInEngine
 from bitscale.index.engines import connect
 from bitscale.index.engines.remote import Facts
 from tests import servers
@@ -40,6 +40,32 @@ def test_a_wrong_password_and_a_wrong_database(engine, monkeypatch):
     with pytest.raises(EngineError, match="Set PGPASSWORD") as error:
         connect.open_index(address)
     assert "not the one" not in str(error.value)
+
+
+def test_a_wrong_password_of_milvus(monkeypatch):
+    address = servers.address("milvus", "nobody")
+    for token in ("root:not-the-one", ""):
+        monkeypatch.setenv("MILVUS_TOKEN", token)
+        with pytest.raises(EngineError, match="Set MILVUS_TOKEN") as error:
+            connect.open_index(address)
+        assert address in str(error.value)
+        assert "not-the-one" not in str(error.value)
+
+
+@pytest.mark.parametrize("engine", servers.ENGINES)
+def test_codes_of_another_length_or_model(engine):
+    with connect.create(servers.address(engine, "length"), Facts.of(CODES)) as index:
+        try:
+            index.add(CODES)
+            longer = bs.Codes.from_packed(np.zeros((1, 2), np.uint8), np.ones(16))
+            for use in (lambda: index.add(longer), lambda: index.search(longer, 1)):
+                with pytest.raises(ModelMismatch, match="16 bits"):
+                    use()
+            with pytest.raises(ModelMismatch, match="another"):
+                index.add(bs.Codes(CODES.packed, CODES.bit_weights, "another"))
+            assert len(index) == 4
+        finally:
+            index.drop()
 
 
 @pytest.mark.parametrize("engine", servers.ENGINES)

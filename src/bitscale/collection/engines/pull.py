@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 
 from bitscale.arrays import Progress
-from bitscale.collection.engines.texts import item_of_text
+from bitscale.collection.engines.texts import item_of_text, sight_of_text
+from bitscale.collection.store.seen import Seen
 from bitscale.collection.upkeep.create import create
 from bitscale.collection.writing import Writable
 from bitscale.errors import EngineError, FileError
@@ -50,7 +51,12 @@ def pull(
                 some = left[start : start + batch]
                 texts = index.texts(some)
                 items = [item_of_text(id, texts.get(id)) for id in some.tolist()]
-                collection.restore(index.get(some), items, some)
+                looks = index.looks(some)
+                seen = [
+                    Seen(*sight_of_text(item.id, texts.get(item.id)) or (0, 0), looks.get(item.id, b""), item.exif)
+                    for item in items
+                ]
+                collection.restore(index.get(some), items, some, seen if looks or any(i.exif for i in items) else ())
                 if progress:
                     progress(len(ids) - len(left) + start + len(some), len(ids))
             return len(collection)

@@ -1,28 +1,40 @@
 """Bring an engine level with a collection: what is missing there is added, what is gone is removed, batch by batch.
 
-Ids and a digest of each item's text say what differs, so a push that was stopped anywhere is gone on with by the next,
-and one with nothing to do changes nothing. A cursor in the engine tells whether anything has changed since.
+A cursor in the engine says how far it is. Where the collection's log still tells what came since, that is followed;
+where sealing has taken lines of it away, or rows were changed that it does not tell of, ids and a digest of what is
+beside each code say what differs. So a push that was stopped anywhere is gone on with by the next, and one with
+nothing to do changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import json
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
 from bitscale.arrays import Progress
-from bitscale.collection.engines.texts import beside, digest_of, text_of
-from bitscale.collection.items import Item
+from bitscale.collection.engines.beside import beside, digests_of, sights_of
+from bitscale.collection.engines.collection import FACETS, NOTES
+from bitscale.collection.engines.cursor import Cursor, cursor_of, since
+from bitscale.collection.engines.pushed import note_pushed
+from bitscale.collection.engines.recall import Recall, measured_recall
+from bitscale.collection.engines.source import NEXT_ID, RECALL, USUAL
+from bitscale.collection.engines.texts import Row
 from bitscale.collection.opened import Opened
-from bitscale.collection.store.rows import read_state
-from bitscale.errors import EngineError
+from bitscale.collection.search.explain import NEAREST, SAMPLE, sample, usual_of
+from bitscale.errors import EngineError, InputError
 from bitscale.index.base import I64
 from bitscale.index.engines import connect
-from bitscale.index.engines.remote import Facts, RemoteIndex
+from bitscale.index.engines.remote import Beside, Facts, RemoteIndex
 
 BATCH = 10_000  # items a commit
-SEARCHED = 10  # items compared a query
+CURSOR, WITH_LOOKS = "cursor", "looks"
+LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # at which a push measures how near items are
+MOST_FACETS = 16_000  # characters
+APPROXIMATE = {"ivf": "IVF_FLAT", "hnsw": "HNSW"}
 
 
 @dataclass
@@ -33,71 +45,88 @@ class Pushed:
     updated: int = 0
     removed: int = 0
     items: int = 0
+    recall: Recall | None = field(default=None, compare=False)  # of an approximate engine
 
 
-def push(collection: Opened, address: str, *, batch: int = BATCH, progress: Progress | None = None) -> Pushed:
+@dataclass(frozen=True)
+class Difference:
+    """What an engine lacks, has too much, or has otherwise; ids, ascending."""
+
+    missing: I64
+    gone: I64
+    changed: I64
+
+
+def push(
+    collection: Opened,
+    address: str,
+    *,
+    approximate: str | None = None,
+    looks: bool = True,
+    batch: int = BATCH,
+    progress: Progress | None = None,
+) -> Pushed:
     """Bring the engine at an address level with a collection; made there if it is not.
+
+    approximate   of Milvus, when it is made there: "ivf" or "hnsw", quicker and not exact; its recall is measured
+    looks         also bring small copies of the pictures, by which copies are told: 2 kB each
+    batch         items a commit
 
     A collection of another origin or model under that name is refused. Stopped, the same call goes on.
     """
-    with target(collection, address) as index:
-        cursor = cursor_of(collection)
-        if index.cursor() == cursor:
-            return Pushed(items=len(index))
-        here, texts = _digests_here(collection)
-        there, digests = index.digests()
-        done = Pushed(items=len(here))
-        gone = np.setdiff1d(there, here, assume_unique=True)
-        for start in range(0, len(gone), batch):
-            done.removed += index.remove(gone[start : start + batch])
-        if len(gone):
-            index.forget_removed()
-        done.added = _add(collection, index, np.setdiff1d(here, there, assume_unique=True), batch, progress)
-        both, at_here, at_there = np.intersect1d(here, there, assume_unique=True, return_indices=True)
-        changed = both[texts[at_here] != digests[at_there]]
-        for some in _batches(collection, changed, batch):
-            index.replace_texts(_ids(some), beside(some))
-        done.updated = len(changed)
+    with target(collection, address, approximate) as index:
+        notes, cursor = index.notes(), cursor_of(collection)
+        recall = Recall.read(notes.get(RECALL))
+        kept = Cursor.read(notes.get(CURSOR))
+        if kept == cursor and notes.get(WITH_LOOKS) == str(looks):
+            return Pushed(items=len(index), recall=recall)
+        apart = since(collection, kept) if notes.get(WITH_LOOKS) == str(looks) else None
+        if apart is None:
+            found = compared(collection, index, looks)
+        else:
+            found = Difference(*settled(index, *apart), np.empty(0, np.int64))
+        done = levelled(collection, index, found, looks, batch, progress)
+        if index.facts.approximate is not None:
+            done.recall = recall = measured_recall(collection.index, index)
+        told = about(collection) | ({} if recall is None else {RECALL: json.dumps(asdict(recall))})
         if cursor_of(collection) == cursor:
-            index.note(cursor)
+            told |= {CURSOR: str(cursor), WITH_LOOKS: str(looks)}
+        index.note(told)
+        note_pushed(collection.path, str(index.address))
     return done
 
 
-def target(collection: Opened, address: str) -> RemoteIndex:
+def target(collection: Opened, address: str, approximate: str | None = None) -> RemoteIndex:
     """The index of this collection at an address, made where there is none."""
-    facts = Facts.of(collection.index, origin_of(collection))
+    if approximate is not None and approximate not in APPROXIMATE:
+        raise InputError(f"an approximate index is {' or '.join(APPROXIMATE)}. Got {approximate!r}.")
+    kind = None if approximate is None else APPROXIMATE[approximate]
+    facts = Facts.of(collection.index, origin_of(collection), kind)
     for index in connect.existing(address):
-        if index.facts.origin != facts.origin:
+        try:
+            check_target(index, facts, collection.model)
+        except EngineError:
             index.close()
-            raise EngineError(
-                f"{index.address} holds another collection. Choose another name in the address, or remove that one."
-            )
-        if index.facts != facts:
-            index.close()
-            raise EngineError(
-                f"{index.address} holds codes of another model ({index.model}, and here {collection.model}). "
-                "Push under another name, search there once it is complete, and remove the old one."
-            )
+            raise
         return index
     return connect.create(address, facts)
 
 
-def differences(collection: Opened, address: str, queries: int = 100, seed: int = 0) -> list[str]:
-    """What a sample of searches tells apart on both sides; nothing where all answers are alike."""
-    found = []
-    with target(collection, address) as index:
-        here, there = collection.index, index
-        if len(here) != len(there):
-            found.append(f"{len(here):,} items here, {len(there):,} there")
-        ids = here.ids()
-        asked = np.sort(np.random.default_rng(seed).permutation(len(ids))[:queries])
-        for n, row in enumerate(asked.tolist()):
-            query = here.get(ids[row : row + 1])
-            bits = (here.n_bits, max(1, here.n_bits // 2), max(1, here.n_bits // 8))[n % 3]
-            ours, theirs = (index.search(query, SEARCHED, bits=bits) for index in (here, there))
-            if not np.array_equal(ours.distances, theirs.distances) or not np.array_equal(ours.ids, theirs.ids):
-                found.append(f"the neighbours of item {ids[row]} at {bits} bits differ")
-    return found
+def check_target(index: RemoteIndex, facts: Facts, model: str) -> None:
+    """Refuse an index of another collection, another model, or made otherwise than asked for now."""
+    there = index.facts
+    if there.origin != facts.origin:
+        raise EngineError(
+            f"{index.address} holds another collection. Choose another name in the address, or remove that one."
+        )
+    if (there.bit_weights, there.model) != (facts.bit_weights, facts.model):
+        raise EngineError(
+            f"{index.address} holds codes of another model ({index.model}, and here {model}). "
+            "Push under another name, search there once it is complete, and remove the old one."
+        )
+    if facts.approximate is not None and there.approximate != facts.approximate:
+        made = there.approximate or "exact"
+        raise EngineError(f"{index.address} was made {made}, which no push can change. Push under another name.")
 
 
 def origin_of(collection: Opened) -> str:
@@ -106,39 +135,95 @@ def origin_of(collection: Opened) -> str:
         return str(connection.execute("SELECT origin FROM state").get)
 
 
-def cursor_of(collection: Opened) -> str:
-    """A word that changes with every commit."""
-    with collection._database.reading() as connection:
-        state = read_state(connection)
-    return f"{state.generation}.{state.seq}.{state.changes}"
+def compared(collection: Opened, index: RemoteIndex, looks: bool) -> Difference:
+    """What differs, by ids and digests of all items."""
+    there, digests = index.digests()
+    here = collection.index.ids()
+    both, _, at = np.intersect1d(here, there, assume_unique=True, return_indices=True)
+    changed: list[int] = []
+    known = dict(zip(both.tolist(), digests[at].tolist(), strict=True))
+    for rows in _batches(collection, both, BATCH):
+        told = digests_of(rows, sights_of(collection, [row[0] for row in rows], looks))
+        changed += [row[0] for row, digest in zip(rows, told, strict=True) if known[row[0]] != digest]
+    missing, gone = np.setdiff1d(here, there, assume_unique=True), np.setdiff1d(there, here, assume_unique=True)
+    return Difference(missing, gone, np.array(changed, np.int64))
 
 
-def _digests_here(collection: Opened) -> tuple[I64, I64]:
-    """The ids of all items, ascending, and the digest of each one's text."""
-    pairs = (number for item in collection.items() for number in (item.id, digest_of(text_of(item))))
-    numbers: I64 = np.fromiter(pairs, np.int64)
-    return numbers[::2].copy(), numbers[1::2].copy()
+def settled(index: RemoteIndex, added: I64, removed: I64) -> tuple[I64, I64]:
+    """Of what the log tells, what is really missing and still there: a push may have been stopped midway."""
+    return np.setdiff1d(added, index.holding(added)), index.holding(removed)
 
 
-def _add(collection: Opened, index: RemoteIndex, ids: I64, batch: int, progress: Progress | None) -> int:
-    added = 0
+def levelled(
+    collection: Opened, index: RemoteIndex, apart: Difference, looks: bool, batch: int, progress: Progress | None
+) -> Pushed:
+    """Do what is to be done."""
+    done = Pushed(updated=len(apart.changed))
+    for start in range(0, len(apart.gone), batch):
+        done.removed += index.remove(apart.gone[start : start + batch])
+    if len(apart.gone):
+        index.forget_removed()
+    done.added = _add(collection, index, apart.missing, looks, batch, progress)
+    for rows in _batches(collection, apart.changed, batch):
+        index.replace_beside(_ids(rows), _told(collection, rows, looks, index))
+    done.items = len(index)
+    return done
+
+
+def _add(collection: Opened, index: RemoteIndex, ids: I64, looks: bool, batch: int, progress: Progress | None) -> int:
+    """Add items; the next batch is put together while the engine takes in the one before."""
+    added, waiting = 0, 0
+    before: Future[None] | None = None
     if progress:
         progress(0, len(ids))
-    for some in _batches(collection, ids, batch):
-        living = set(collection.index.holding(_ids(some)).tolist())  # others may have gone meanwhile
-        kept = [item for item in some if item.id in living]
-        index.put(collection.index.get(_ids(kept)), _ids(kept), beside(kept))
-        added += len(kept)
-        if progress:
-            progress(added, len(ids))
+    with ThreadPoolExecutor(1, "bitscale push") as pool:
+        for some in _batches(collection, ids, batch):
+            living = set(collection.index.holding(_ids(some)).tolist())  # others may have gone meanwhile
+            rows = [row for row in some if row[0] in living]
+            told = _told(collection, rows, looks, index)
+            codes = collection.index.get(_ids(rows))
+            added += _done(before, waiting, added, len(ids), progress)
+            before, waiting = pool.submit(index.put, codes, _ids(rows), told), len(rows)
+        added += _done(before, waiting, added, len(ids), progress)
     return added
 
 
-def _batches(collection: Opened, ids: I64, size: int) -> Iterator[list[Item]]:
-    """Items of some ids as they are now, batch by batch."""
+def _done(before: Future[None] | None, n: int, added: int, total: int, progress: Progress | None) -> int:
+    """Wait for a batch; how many items it had."""
+    if before is None:
+        return 0
+    before.result()
+    if progress:
+        progress(added + n, total)
+    return n
+
+
+def about(collection: Opened) -> Mapping[str, str]:
+    """What a search on the engine needs to know of the whole collection."""
+    index = collection.index
+    next_id = cursor_of(collection).next_id
+    some = index.get(sample(index, next_id, SAMPLE))[:NEAREST]
+    lengths = sorted({*(bits for bits in LENGTHS if bits < index.n_bits), index.n_bits})
+    usual = {str(bits): usual_of(index, some, bits) for bits in lengths}
+    facets, most = json.dumps(asdict(collection.facets())), 50
+    while len(facets) > MOST_FACETS and most > 1:
+        most //= 2
+        facets = json.dumps(asdict(collection.facets(most)))
+    return {
+        USUAL: json.dumps(usual), NEXT_ID: str(next_id), NOTES: json.dumps(collection.notes()), FACETS: facets,
+    }  # fmt: skip
+
+
+def _told(collection: Opened, rows: list[Row], looks: bool, index: RemoteIndex) -> Beside:
+    """What goes beside the codes of some items."""
+    return beside(rows, sights_of(collection, [row[0] for row in rows], looks), index.address.scheme)
+
+
+def _batches(collection: Opened, ids: I64, size: int) -> Iterator[list[Row]]:
+    """Rows of some ids as they are now, batch by batch."""
     for start in range(0, len(ids), size):
-        yield list(collection.items_of(ids[start : start + size].tolist()).values())
+        yield collection.rows_of(ids[start : start + size].tolist())
 
 
-def _ids(items: list[Item]) -> I64:
-    return np.array([item.id for item in items], np.int64)
+def _ids(rows: list[Row]) -> I64:
+    return np.array([row[0] for row in rows], np.int64)

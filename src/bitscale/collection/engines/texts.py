@@ -5,57 +5,73 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from json.encoder import encode_basestring_ascii as quoted
+from typing import Any
 
-import numpy as np
-
-from bitscale.collection.items import Item, NewItem
+from bitscale.collection.items import Item
 from bitscale.errors import EngineError
-from bitscale.index.engines.remote import Beside
+
+Row = Sequence[Any]  # of the table `items`, with EXIF behind
 
 
-def text_of(item: Item) -> str:
-    """All that is known of an item but its id and code; a path that is no text stands as bytes."""
-    known: dict[str, object] = {"size": item.size, "modified": item.modified}
-    try:
-        item.path.encode()
-        known["path"] = item.path
-    except UnicodeEncodeError:
-        known["path_bytes"] = os.fsencode(item.path).hex()
-    if item.content is not None:
-        known["content"] = item.content.hex()
-    if item.labels:
-        known["labels"] = list(item.labels)
-    if item.metadata:
-        known["metadata"] = dict(item.metadata)
-    return json.dumps(known, sort_keys=True, ensure_ascii=True)
+def text_of(row: Row, sight: tuple[int, int] | None = None) -> str:
+    """All that is known of an item but its id, its code and its look, in JSON; a path that is no text stands as bytes.
+
+    Labels, metadata and EXIF are JSON in the database already.
+    """
+    _, path, content, size, modified, labels, metadata, exif = row
+    content = "" if content is None else f'"content": "{content.hex()}", '
+    exif = f'"exif": {exif}, ' if exif else ""
+    labels = f'"labels": {labels}, ' if labels else ""
+    metadata = f'"metadata": {metadata}, ' if metadata else ""
+    named = f'"path_bytes": "{path.hex()}"' if isinstance(path, bytes) else f'"path": {quoted(path or "")}'
+    seen = "" if sight is None else f'"sight": [{sight[0]}, {sight[1]}], '
+    return f'{{{content}{exif}{labels}{metadata}"modified": {modified}, {named}, {seen}"size": {size}}}'
 
 
-def item_of_text(id: int, text: str | None) -> NewItem:
+def item_of_text(id: int, text: str | None) -> Item:
     """The item that a text tells of."""
+    known = _read(id, text)
     try:
-        known = json.loads(text or "{}")
         raw = known.get("path_bytes")
-        return NewItem(
+        return Item(
             path=os.fsdecode(bytes.fromhex(raw)) if raw else known.get("path", ""),
             content=bytes.fromhex(known["content"]) if "content" in known else None,
             size=int(known.get("size", 0)),
             modified=int(known.get("modified", 0)),
             labels=tuple(known.get("labels", ())),
             metadata=known.get("metadata", {}),
+            exif=known.get("exif", {}),
+            id=id,
         )
     except (ValueError, TypeError, AttributeError) as error:
-        raise EngineError(
-            f"what is kept beside item {id} cannot be read ({error}). Push the collection again."
-        ) from None
+        raise _unreadable(id, error) from None
 
 
-def beside(items: Sequence[Item]) -> Beside:
-    """What is kept beside the codes of some items."""
-    texts = [text_of(item) for item in items]
-    return Beside(np.array([digest_of(text) for text in texts], np.int64), texts)
+def sight_of_text(id: int, text: str | None) -> tuple[int, int] | None:
+    """Width and height of the picture, where its look is kept."""
+    sight = _read(id, text).get("sight")
+    try:
+        return None if sight is None else (int(sight[0]), int(sight[1]))
+    except (ValueError, TypeError, LookupError) as error:
+        raise _unreadable(id, error) from None
 
 
-def digest_of(text: str) -> int:
-    """Eight bytes that stand for a text."""
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little", signed=True)
+def digest_of(text: str, look: bytes | None = None) -> int:
+    """Eight bytes that stand for what is beside a code."""
+    return int.from_bytes(hashlib.blake2b(text.encode() + (look or b""), digest_size=8).digest(), "little", signed=True)
+
+
+def _read(id: int, text: str | None) -> Mapping[str, Any]:
+    try:
+        known = json.loads(text or "{}")
+    except (ValueError, RecursionError) as error:
+        raise _unreadable(id, error) from None
+    if not isinstance(known, dict):
+        raise _unreadable(id, TypeError("not a table"))
+    return known
+
+
+def _unreadable(id: int, error: Exception) -> EngineError:
+    return EngineError(f"what is kept beside item {id} cannot be read ({error}). Push the collection again.")

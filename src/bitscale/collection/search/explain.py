@@ -130,14 +130,22 @@ class Standards:
 def measure(index: Index, next_id: int, bits: int) -> Standard:
     """Sample an index; a search for the nearest other item of some hundred of its items."""
     codes = index.get(sample(index, next_id, SAMPLE))
-    weights = np.asarray(index.bit_weights[:bits])
+    return standard_of(codes, len(index), bits, usual_of(index, codes[:NEAREST], bits))
+
+
+def usual_of(index: Index, some: Codes, bits: int) -> float | None:
+    """How near some items of an index are to their nearest other item."""
+    nearest = index.search(some, 2, bits=bits).distances[:, 1] if len(some) and len(index) > 1 else np.empty(0)
+    return usual_distance(nearest[np.isfinite(nearest)])
+
+
+def standard_of(codes: Codes, n_items: int, bits: int, usual: float | None) -> Standard:
+    """The standard of a collection of which these codes are a sample."""
+    weights = np.asarray(codes.bit_weights[:bits])
     weights = weights if weights.any() else np.ones(bits)
     signs = np.unpackbits(codes.packed, axis=1, count=codes.n_bits)[:, :bits].astype(np.bool_)
-    some = codes[:NEAREST]
-    nearest = index.search(some, 2, bits=bits).distances[:, 1] if len(some) and len(index) > 1 else np.empty(0)
-    usual = usual_distance(nearest[np.isfinite(nearest)])
-    kind = kind_distance(random_pairs(signs, weights)) if len(index) >= LEAST_ITEMS else None
-    return Standard(len(index), weights, signs, usual, kind)
+    kind = kind_distance(random_pairs(signs, weights)) if n_items >= LEAST_ITEMS else None
+    return Standard(n_items, weights, signs, usual, kind)
 
 
 def random_pairs(signs: NDArray[np.bool_], weights: Float) -> Float:

@@ -19,7 +19,7 @@ import numpy as np
 
 from bitscale.arrays import Float, Pixels, Progress
 from bitscale.codes import Codes, Relaxed
-from bitscale.collection.segments.serving import Serving
+from bitscale.collection.search.source import Source
 from bitscale.collection.store.seen import Seen
 from bitscale.errors import DataError, InputError, ModelMismatch, UnknownItem, UnreadablePicture
 from bitscale.hashers import Hasher
@@ -91,8 +91,8 @@ class Answer:
 class Encoder:
     """Turns queries into codes of a collection's model; keeps the workers that decode pictures."""
 
-    def __init__(self, serving: Serving, hasher: Callable[[], Hasher]) -> None:
-        self._serving, self._hasher = serving, hasher
+    def __init__(self, source: Source, hasher: Callable[[], Hasher]) -> None:
+        self._source, self._hasher = source, hasher
         self.pool = Pool()
 
     def close(self) -> None:
@@ -111,8 +111,7 @@ class Encoder:
             return self._vectors(given)
         queries, images = listed(given)
         self.pool.start(workers_for(sum(bool(query.path) for query in queries)))  # while the model is loaded
-        self._serving.refresh()
-        index = self._serving.snapshot()
+        index = self._source.snapshot()
         packed = np.zeros((len(queries), (index.n_bits + 7) // 8), np.uint8)
         unread: dict[int, Unread] = {}
         answers: dict[int, Answer] = {}
@@ -136,8 +135,7 @@ class Encoder:
 
     def _vectors(self, given: np.ndarray[Any, Any]) -> Encoded:
         """Vectors of one's own, (d,) or (n, d)."""
-        self._serving.refresh()
-        hasher = self._model(self._serving.snapshot())
+        hasher = self._model(self._source.snapshot())
         if hasher.features != "none":
             raise InputError(
                 f"this collection's model takes pictures ({hasher.features}), not vectors. Search for a picture, an id "
@@ -151,7 +149,7 @@ class Encoder:
     ) -> Iterator[Answer]:
         """A code, or the reason why there is none, for every query."""
         ids = {place: query.id for place, query in enumerate(queries) if query.id is not None}
-        yield from item_codes(ids, index, GONE.format(self._serving.folder.name))
+        yield from item_codes(ids, index, GONE.format(self._source.place.name))
         if images:
             codes, relaxed = encode_images_both(self._model(index), list(images.values()))
             for row, (place, image) in enumerate(images.items()):

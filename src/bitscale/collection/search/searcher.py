@@ -12,22 +12,16 @@ from numpy.typing import ArrayLike
 
 from bitscale.arrays import Int, Progress
 from bitscale.codes import Codes, Relaxed
-from bitscale.collection.items import Item
 from bitscale.collection.search.explain import Standards
 from bitscale.collection.search.order import Ordered, Overtaken, Ranking, ordered_hits, ordered_neighbours
 from bitscale.collection.search.queries import Encoded, Encoder, Searchable
 from bitscale.collection.search.results import Results
-from bitscale.collection.search.version import Version
-from bitscale.collection.segments.serving import Serving
-from bitscale.collection.store import rows as store
-from bitscale.collection.store.database import Database
-from bitscale.collection.store.seen import Seen, read_seen
+from bitscale.collection.search.source import Source, Told
 from bitscale.errors import FileError, ModelMismatch
 from bitscale.hashers import Hasher
 from bitscale.index.base import Hits, Index, check_k
 from bitscale.pictures.pool import Pool
 
-MOST_LOOKS = 5_000  # items found whose looks are read, so that copies can be told
 HASTY = 3  # searches tried beside a writer before one that holds on to a version
 TRIES = 6
 
@@ -70,27 +64,19 @@ class Wanted:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Ids and distances, the items of these ids and of the queries, and the version all are of."""
+    """Ids and distances, the items of these ids and of the queries, and how many the filter lets through."""
 
     found: Ordered
-    items: dict[int, Item]
-    version: Version
-    seen: dict[int, Seen]  # of items found and searched for
-    matching: int | None  # items that the filter lets through
+    told: Told
+    matching: int | None
 
 
 class Searcher:
     """Looks again where something was committed between index and rows, and in the end holds on to one version."""
 
-    def __init__(
-        self,
-        database: Database,
-        serving: Serving,
-        select: Callable[[Any], Int],
-        hasher: Callable[[], Hasher],
-    ) -> None:
-        self._database, self._serving, self._select = database, serving, select
-        self._encoder = Encoder(serving, hasher)
+    def __init__(self, source: Source, hasher: Callable[[], Hasher]) -> None:
+        self._source = source
+        self._encoder = Encoder(source, hasher)
         self._standards = Standards()
         self._filter: tuple[Any, object, int] = (None, None, 0)  # what for, the last one prepared, how many pass
 
@@ -115,10 +101,11 @@ class Searcher:
             except ModelMismatch:  # the collection changed its model meanwhile: encode by the new one
                 if last or isinstance(given, Codes | Relaxed):
                     raise
-        bits = answer.version.index.n_bits if wanted.bits is None else wanted.bits
-        found = encoded, answer.found, answer.items, answer.version, bits
+        told = answer.told
+        bits = told.version.index.n_bits if wanted.bits is None else wanted.bits
+        found = encoded, answer.found, told.items, told.version, bits
         how: dict[str, Any] = {"counted": wanted.radius is not None, "weights": wanted.weights}
-        return Results(*found, **how, seen=answer.seen, matching=answer.matching)
+        return Results(*found, **how, seen=told.seen, matching=answer.matching)
 
     def _look(self, encoded: Encoded, wanted: Wanted) -> Answer:
         for attempt in range(TRIES):
@@ -138,40 +125,29 @@ class Searcher:
 
     def _once(self, encoded: Encoded, wanted: Wanted, *, hold: bool) -> tuple[Answer, bool]:
         """What is found, and whether codes, condition and rows are of one version; `hold` sees to that."""
-        if hold:
-            self._serving.refresh()  # the bulk of it; within the version held it may be too late for its files
-        with self._database.reading() if hold else contextlib.nullcontext():
-            state = self._serving.refresh()
-            index = self._serving.index
-            among = None if wanted.where is None else self._among(wanted.where, state, index)
+        with self._source.held() if hold else contextlib.nullcontext():
+            state = self._source.refresh()
+            index = self._source.index
+            among = None if wanted.where is None else self._among(wanted.where, state)
             found = wanted.ask(index, encoded, among, self._own(encoded))
-            version = Version(
-                self._serving.folder, self._serving.snapshot(), state.next_id, self._standards, self._encoder.pool
-            )
             asked = (query.id for query in encoded.queries if query.id is not None)
             ids = sorted({*found.hits.ids.ravel().tolist(), *asked} - {-1})
-            with self._database.reading() as connection:
-                items, now = store.read_items(connection, ids), store.read_state(connection)
-                seen = read_seen(connection, ids[:MOST_LOOKS])
+            told = self._source.told(ids, self._standards, self._encoder.pool)
         matching = None if wanted.where is None else self._filter[2]
-        return Answer(found, items, version, seen, matching), now == state
+        return Answer(found, told, matching), told.state == state
 
     def _own(self, encoded: Encoded) -> list[int | None]:
         """The item that each query is: by its id, or by the file it is."""
-        own = [query.id for query in encoded.queries]
-        paths = {row: query.path for row, query in enumerate(encoded.queries) if query.id is None and query.path}
-        if paths:
-            with self._database.reading() as connection:
-                for row, path in paths.items():
-                    own[row] = store.find_path(connection, path)
-        return own
+        return [
+            self._source.at_path(query.path) if query.id is None and query.path else query.id
+            for query in encoded.queries
+        ]
 
-    def _among(self, where: Any, state: store.State, index: Index) -> object:
+    def _among(self, where: Any, state: object) -> object:
         """The filter for `where`, kept until the next commit."""
         key = repr(where), state
         kept, prepared, _ = self._filter
         if kept != key:
-            ids = self._select(where)
-            prepared = index.prepare(ids)
-            self._filter = key, prepared, len(ids)
+            prepared, passing = self._source.narrowed(where)
+            self._filter = key, prepared, passing
         return prepared

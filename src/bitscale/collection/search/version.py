@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from bitscale.collection.search.explain import Standard, Standards
+from bitscale.collection.search.explain import Standard
 from bitscale.index.base import Index
+from bitscale.index.engines.address import Address
 from bitscale.pictures.pool import Pool
 
 
@@ -14,17 +16,9 @@ from bitscale.pictures.pool import Pool
 class Version:
     """What is needed of a collection after a search; still there when the collection has changed or is closed."""
 
-    path: Path  # of the collection
-    index: Index  # a snapshot: later changes do not reach it
-    next_id: int  # all ids are below it
-    standards: Standards  # those of the collection, shared by its searches
+    path: Path | Address  # of the collection
+    index: Index  # a snapshot that later changes do not reach, of all codes or at least of those found
+    n_items: int  # how many items there were
+    standard: Callable[[int], Standard]  # how near they are to one another at a length, measured when first asked for
     pool: Pool  # workers that read pictures for pages; after the collection is closed each page has its own
-
-    @property
-    def n_items(self) -> int:
-        """How many items there were."""
-        return len(self.index)
-
-    def standard(self, bits: int) -> Standard:
-        """How near the items are to one another at a length, measured when first asked for."""
-        return self.standards.of(self.index, self.next_id, bits)
+    recall: float | None = None  # of an approximate engine, as it was measured; None: results are exact

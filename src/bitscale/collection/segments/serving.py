@@ -1,7 +1,6 @@
-"""Serving: the index that answers searches, kept level with the manifest and the log.
+"""Serving: the index over a collection's own files that answers searches, kept level with the manifest and the log.
 
-The only file that knows what stands behind `Index`. Here it is an ExactIndex over memory-mapped segment files; an
-outside engine would stand in its place, with the log as the queue of what it has not taken in yet.
+It is an ExactIndex over memory-mapped segment files. A collection on an engine has none of this: see `search.source`.
 """
 
 from __future__ import annotations

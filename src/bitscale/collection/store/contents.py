@@ -45,6 +45,12 @@ class Contents:
         with self._database.reading() as connection:
             return store.read_items(connection, ids)
 
+    @whole
+    def rows_of(self, ids: Sequence[int]) -> list[Any]:
+        """The rows of some items as the database holds them, by id; those that are not there are left out."""
+        with self._database.reading() as connection:
+            return sorted(store.read_rows(connection, ids), key=lambda row: int(row[0]))
+
     def items(self) -> Iterator[Item]:
         """All items, by id."""
         after = -1

@@ -27,6 +27,7 @@ from bitscale.errors import CorruptFile, InputError
 
 U8 = NDArray[np.uint8]
 AT_ONCE = 256  # items read by one statement
+TEXTS = "texts"  # the note that counts changes to rows alone
 
 
 class State(NamedTuple):
@@ -62,6 +63,13 @@ def write_state(connection: apsw.Connection, state: State) -> None:
 def count_change(connection: apsw.Connection) -> None:
     """Note a change that moves nothing else on, within the caller's transaction: every commit writes the state."""
     connection.execute("UPDATE state SET changes = changes + 1")
+
+
+def count_texts(connection: apsw.Connection) -> None:
+    """Note that something beside codes was changed that the log does not tell, within the caller's transaction."""
+    connection.execute(
+        "INSERT INTO notes VALUES (?, '1') ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1", (TEXTS,)
+    )
 
 
 # ---------------------------------------------------------------------- the log
@@ -180,15 +188,19 @@ def find_path(connection: apsw.Connection, path: str) -> int | None:
 def read_items(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, Item]:
     """Some items by id; unknown ids are left out."""
     wanted = [int(id) for id in ids if 0 <= id <= LARGEST]
-    known: dict[int, Item] = {}
-    exif = exif_column(connection)
+    known = {item.id: item for item in map(item_of, read_rows(connection, wanted))}
+    return {id: known[id] for id in wanted if id in known}
+
+
+def read_rows(connection: apsw.Connection, wanted: Sequence[int]) -> list[Any]:
+    """The rows of some items with their EXIF, in any order; unknown ids are left out."""
+    exif, found = exif_column(connection), []
     for start in range(0, len(wanted), AT_ONCE):
-        some = wanted[start : start + AT_ONCE]
+        some = list(wanted[start : start + AT_ONCE])
         places = 1 << (len(some) - 1).bit_length()  # few lengths, so that the same statements are met again
         query = f"SELECT {COLUMNS}, {exif} FROM items WHERE id IN ({', '.join('?' * places)})"
-        rows = connection.execute(query, some + some[-1:] * (places - len(some))).fetchall()
-        known |= {item.id: item for item in map(item_of, rows)}
-    return {id: known[id] for id in wanted if id in known}
+        found += connection.execute(query, some + some[-1:] * (places - len(some))).fetchall()
+    return found
 
 
 def iterate_items(

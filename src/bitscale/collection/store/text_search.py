@@ -28,12 +28,14 @@ def one_contains(labels: str | None, wanted: bytes) -> bool:
 def value_contains(metadata: str | None, field: str, wanted: bytes) -> bool:
     """Whether a value of the metadata, a table in JSON, contains something: a text, or a number as it is written."""
     value = _read(metadata, {}).get(field)
-    if value is None:
-        return False
+    return value is not None and _folded(wanted) in folded(shown(value))
+
+
+def shown(value: Any) -> str:
+    """A value of the metadata as a text to search in."""
     if isinstance(value, bool):
         value = int(value)
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return _folded(wanted) in folded(text)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def folded(text: str) -> str:

@@ -2,6 +2,7 @@
 
     in the collection   rows, paths, labels, metadata, codes in segments, log and staged batches, notes of unread files
     beside it           features kept of an interrupted fit; small pictures that an interrupted `duplicates` kept
+    on engines          that it was pushed to: removed and compacted there (`collection.engines`); else they are named
     in backups          cannot be reached safely: those that still hold an item, or cannot be looked into, are named
 
 What else keeps something of items (marks of a user, caches of a page) adds itself to `TRACES`.
@@ -35,12 +36,21 @@ class Backup:
 
 
 @dataclass(frozen=True)
+class Unreached:
+    """An engine that the collection was pushed to and that could not be brought level, and why."""
+
+    address: str
+    reason: str
+
+
+@dataclass(frozen=True)
 class Erased:
     """What was erased, and where it could not be."""
 
     removed: int
     caches: int  # files beside the collection
     backups: list[Backup] = field(default_factory=list)
+    engines: list[Unreached] = field(default_factory=list)
 
 
 def erase(collection: Writable, where: Any, compact: Callable[[], Any]) -> Erased:

@@ -4,12 +4,18 @@ With costs c of differing bits, query signs s and item signs t: the sum over dif
 Whole numbers below 2^23 are exact in float32, so FLAT with inner product ranks exactly. What Milvus does not do is
 done here: ids are kept unique, ties are ordered by id as far as it lists them (16,384 rows), a longer lookup is
 asked for in ranges of ids.
+
+A collection made as approximate has an IVF_FLAT or HNSW index in the place of FLAT. It is asked for more items than
+wanted; their scores are of the whole vectors, so what it lists is ordered exactly, but something may be missing.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import time
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
@@ -20,6 +26,7 @@ from bitscale.index.base import I64
 from bitscale.index.engines.address import Address, parse_address
 from bitscale.index.engines.milvus_server import (
     COLLECTIONS,
+    EFFORT,
     SECONDS,
     STRONG,
     again,
@@ -29,7 +36,19 @@ from bitscale.index.engines.milvus_server import (
     read_facts,
     telling,
 )
-from bitscale.index.engines.remote import FORMAT, Among, Ask, Beside, Facts, Ranked, RemoteIndex, refuse_known
+from bitscale.index.engines.remote import (
+    FORMAT,
+    Among,
+    Ask,
+    Beside,
+    Condition,
+    Facts,
+    Ranked,
+    RemoteIndex,
+    Stored,
+    other_format,
+    refuse_known,
+)
 
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
@@ -43,15 +62,31 @@ MOST_VALUES = 1 << 22  # of the query vectors in one call: 16 MB
 PREFIX = "bitscale_"
 LONGEST_TEXT = 65_536
 EVERY_ID = (1 << 63) - 1
+COLUMNS = ("id", "stamp", "signs", "digest", "item", "facts", "look")
+OVERSAMPLED, LEAST_OVERSAMPLED = 4, 64  # an approximate index is asked for 4 k + 64 items, ordered exactly here
+
+
+@dataclass
+class Kept:
+    """What changes of the row of a collection."""
+
+    next_id: int = 0
+    next_stamp: int = 0
+    changes: int = 0
+    notes: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> Kept:
+        """Of a row that was read."""
+        return cls(row["next_id"], row["next_stamp"], row["changes"], dict(row["notes"]))
 
 
 class MilvusIndex(RemoteIndex):
     """Codes as sign vectors in a Milvus collection, ranked by inner product."""
 
-    def __init__(self, address: Address, facts: Facts, client: MilvusClient, counters: tuple[int, int]) -> None:
+    def __init__(self, address: Address, facts: Facts, client: MilvusClient, kept: Kept) -> None:
         super().__init__(address, facts)
-        self._client, self.collection = client, PREFIX + address.name
-        self._next_id, self._next_stamp = counters
+        self._client, self.collection, self._kept = client, PREFIX + address.name, kept
 
     @classmethod
     def create(cls, address: str, facts: Facts) -> Self:
@@ -62,8 +97,8 @@ class MilvusIndex(RemoteIndex):
             make_collections(client)
             if read_facts(client, place) or client.has_collection(PREFIX + place.name):
                 raise EngineError(f"{place} holds a collection already. Open it, or choose another name.")
-            make_items(client, PREFIX + place.name, len(facts.bit_weights))
-            index = cls(place, facts, client, (0, 0))
+            make_items(client, PREFIX + place.name, len(facts.bit_weights), facts.approximate)
+            index = cls(place, facts, client, Kept())
             index._write_facts()
         return index
 
@@ -76,14 +111,12 @@ class MilvusIndex(RemoteIndex):
             row = read_facts(client, place) if client.has_collection(COLLECTIONS) else None
         if row is None:
             raise NotInEngine(f"{place} holds no collection of bitscale. Make one with bitscale push.")
-        if row["format"] > FORMAT:
-            raise EngineError(
-                f"{place} was written by a later bitscale (format {row['format']}). Upgrade bitscale to use it."
-            )
-        facts = Facts(tuple(row["bit_weights"]), row["model"], row["origin"])
+        if row["format"] != FORMAT:
+            raise EngineError(f"{place} {other_format(row['format'])}")
+        facts = Facts(tuple(row["bit_weights"]), row["model"], row["origin"], row["approximate"])
         with telling(place):
             client.load_collection(PREFIX + place.name)
-        return cls(place, facts, client, (row["next_id"], row["next_stamp"]))
+        return cls(place, facts, client, Kept.of(row))
 
     def drop(self) -> None:
         """Remove the collection from the engine, items and all."""
@@ -102,27 +135,31 @@ class MilvusIndex(RemoteIndex):
 
     def ids(self) -> I64:
         """The ids of all items, ascending."""
-        return np.unique(np.array([row["id"] for row in self._pages(["id"])], np.int64))
+        return np.array([row["id"] for row in self._pages(["id"])], np.int64)
 
-    def _pages(self, fields: list[str]) -> list[dict[str, Any]]:
-        """Fields of all items, page by page."""
-        found: list[dict[str, Any]] = []
-        with telling(self.address):
-            pages = self._client.query_iterator(
-                self.collection, MOST_ROWS, filter="id >= 0", output_fields=fields, consistency_level=STRONG
-            )
-            while rows := pages.next():
-                found += rows
-            pages.close()
-        return found
+    def _pages(self, fields: list[str], where: str = "id >= 0") -> list[dict[str, Any]]:
+        """Fields of all items for which an expression holds, each once, by id; page by page."""
+        found: dict[int, dict[str, Any]] = {}
+        after, full = -1, True
+        while full:
+            rows = self._rows(f"id > {after} and ({where})", fields, MOST_ROWS)
+            found |= {row["id"]: row for row in rows}
+            after, full = max((row["id"] for row in rows), default=after), len(rows) == MOST_ROWS
+        return [found[id] for id in sorted(found)]
+
+    def counted(self) -> tuple[int, int]:
+        """The next id, and how many changes there were."""
+        self._stamp()
+        return self._kept.next_id, self._kept.changes
 
     def _stamp(self) -> int:
         row = self._call(read_facts, self._client, self.address)
         if row is None:
             raise EngineError(f"{self.address} was removed while it was open. Push the collection again.")
-        self._next_id = max(self._next_id, row["next_id"])
-        self._next_stamp = max(self._next_stamp, row["next_stamp"])
-        return self._next_stamp
+        before, self._kept = self._kept, Kept.of(row)
+        self._kept.next_id = max(before.next_id, self._kept.next_id)
+        self._kept.next_stamp = max(before.next_stamp, self._kept.next_stamp)
+        return self._kept.next_stamp
 
     def _known(self, ids: I64) -> I64:
         found = [row["id"] for some in _parts(ids) for row in self._rows(f"id in {some}", ["id"])]
@@ -135,10 +172,11 @@ class MilvusIndex(RemoteIndex):
 
     def _insert(self, packed: NDArray[np.uint8], ids: I64 | None, beside: Beside | None = None) -> I64:
         stamp = self._stamp()
-        new = np.arange(self._next_id, self._next_id + len(packed), dtype=np.int64) if ids is None else ids
+        kept = self._kept
+        new = np.arange(kept.next_id, kept.next_id + len(packed), dtype=np.int64) if ids is None else ids
         if ids is not None:
             refuse_known(self._known(np.unique(ids)))
-        self._next_id, self._next_stamp = max(self._next_id, int(new.max()) + 1), stamp + 1
+        kept.next_id, kept.next_stamp = max(kept.next_id, int(new.max()) + 1), stamp + 1
         self._write_facts()  # first: ids given out are never given out again
         for start in range(0, len(new), BATCH):
             some = slice(start, start + BATCH)
@@ -146,23 +184,26 @@ class MilvusIndex(RemoteIndex):
         return new
 
     def _upsert(self, ids: I64, stamps: int | list[int], signs: NDArray[np.float32], beside: Beside | None) -> None:
-        digests = [0] * len(ids) if beside is None else beside.digests.tolist()
-        texts = [{}] * len(ids) if beside is None else [checked_text(text) for text in beside.texts]
-        added = [stamps] * len(ids) if isinstance(stamps, int) else stamps
-        rows = zip(ids.tolist(), added, signs, digests, texts, strict=True)
-        names = ("id", "stamp", "signs", "digest", "item")
-        data = [dict(zip(names, row, strict=True)) for row in rows]
+        n = len(ids)
+        beside = beside or Beside(np.zeros(n, np.int64), ["{}"] * n, ["{}"] * n, [None] * n)
+        texts = [checked_text(text) for text in beside.texts]
+        looks = ["" if look is None else b64encode(look).decode() for look in beside.looks]
+        added = [stamps] * n if isinstance(stamps, int) else stamps
+        rows = zip(ids.tolist(), added, signs, beside.digests.tolist(), texts, beside.facts, looks, strict=True)
+        data = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
         self._call(self._client.upsert, self.collection, data, timeout=SECONDS)
 
     def _delete(self, ids: I64) -> int:
         known = self._known(ids)
         for some in _parts(known):
             self._call(self._client.delete, self.collection, filter=f"id in {some}", timeout=SECONDS)
+        self._stamp()
+        self._write_facts()
         return len(known)
 
-    # ------------------------------------------------------------------ texts beside the codes
+    # ------------------------------------------------------------------ what is beside the codes
 
-    def replace_texts(self, ids: I64, beside: Beside) -> None:
+    def replace_beside(self, ids: I64, beside: Beside) -> None:
         """Keep other texts beside items that are there."""
         fields = ["id", "stamp", "signs"]
         for start in range(0, len(ids), IDS_AT_ONCE):
@@ -170,42 +211,82 @@ class MilvusIndex(RemoteIndex):
             rows = {row["id"]: row for row in self._rows(f"id in {some.tolist()}", fields)}
             there = np.array([id in rows for id in some.tolist()], np.bool_)
             kept = some[there]
-            at = start + np.flatnonzero(there)
             signs = np.array([rows[id]["signs"] for id in kept.tolist()], np.float32)
             stamps = [int(rows[id]["stamp"]) for id in kept.tolist()]
             if len(kept):
-                self._upsert(kept, stamps, signs, Beside(beside.digests[at], [beside.texts[i] for i in at.tolist()]))
+                self._upsert(kept, stamps, signs, beside.some(start + np.flatnonzero(there)))
+        self._stamp()
+        self._write_facts()
 
     def texts(self, ids: I64) -> dict[int, str]:
         """The texts beside some items, by id."""
         rows = [row for some in _parts(ids) for row in self._rows(f"id in {some}", ["id", "item"])]
         return {row["id"]: json.dumps(row["item"]) for row in rows}
 
+    def rows(self, ids: I64) -> dict[int, Stored]:
+        """All that is stored of some items that are there, by id."""
+        fields = ["id", "signs", "item", "look"]
+        rows = [row for some in _parts(ids) for row in self._rows(f"id in {some}", fields)]
+        signs = np.array([row["signs"] for row in rows], np.float32).reshape(len(rows), self.n_bits)
+        return {
+            row["id"]: Stored(code, json.dumps(row["item"]), b64decode(row["look"]) if row["look"] else None)
+            for row, code in zip(rows, np.packbits(signs > 0, axis=1), strict=True)
+        }
+
+    def looks(self, ids: I64) -> dict[int, bytes]:
+        """The looks beside some items that have one, by id."""
+        rows = [row for some in _parts(ids) for row in self._rows(f"id in {some}", ["id", "look"])]
+        return {row["id"]: b64decode(row["look"]) for row in rows if row["look"]}
+
+    def page(self, after: int, n: int, among: Among | None = None) -> list[tuple[int, str]]:
+        """The ids and texts of the next n items after an id."""
+        where = "" if among is None else f" and ({among.condition})"
+        rows = self._rows(f"id > {after}{where}", ["id", "item"], min(n, MOST_ROWS))
+        return [(row["id"], json.dumps(row["item"])) for row in sorted(rows, key=lambda row: int(row["id"]))]
+
+    def select(self, condition: Condition) -> I64:
+        """The ids of items for which an expression holds, ascending."""
+        return np.array([row["id"] for row in self._pages(["id"], condition)], np.int64)
+
+    def count(self, condition: Condition) -> int:
+        """How many items there are for which an expression holds."""
+        return int(self._rows(condition, ["count(*)"])[0]["count(*)"])
+
     def digests(self) -> tuple[I64, I64]:
-        """The ids of all items, ascending, and the digest of each one's text."""
-        pairs = self._pages(["id", "digest"])
-        ids, first = np.unique(np.array([row["id"] for row in pairs], np.int64), return_index=True)
-        return ids, np.array([row["digest"] for row in pairs], np.int64)[first]
+        """The ids of all items, ascending, and the digest of what is beside each one."""
+        rows = self._pages(["id", "digest"])
+        return np.array([row["id"] for row in rows], np.int64), np.array([row["digest"] for row in rows], np.int64)
 
-    def note(self, cursor: str | None) -> None:
-        """Keep a word on how far the collection was brought here."""
+    def note(self, notes: Mapping[str, str]) -> None:
+        """Keep some words with the collection, besides those it has."""
         self._stamp()
-        self._write_facts(cursor)
+        self._kept.notes |= notes
+        self._write_facts()
 
-    def cursor(self) -> str | None:
-        """The word kept last."""
-        facts = self._call(read_facts, self._client, self.address) or {}
-        return facts.get("cursor")
+    def notes(self) -> dict[str, str]:
+        """The words kept with the collection."""
+        self._stamp()
+        return dict(self._kept.notes)
 
     def forget_removed(self) -> None:
-        """Ask for a compaction; Milvus does it by itself in its own time."""
-        self._call(self._client.compact, self.collection, timeout=SECONDS)
+        """Compact, and wait for it; Milvus drops the old files in its own time."""
+        self._call(self._client.flush, self.collection, timeout=SECONDS)
+        job = self._call(self._client.compact, self.collection, timeout=SECONDS)
+        end = time.monotonic() + SECONDS
+        while job > 0 and time.monotonic() < end:
+            if self._call(self._client.get_compaction_state, job, timeout=SECONDS) != "Executing":
+                return
+            time.sleep(0.2)
 
     # ------------------------------------------------------------------ search
 
     def _nearest(self, asked: list[Ask], k: int, among: Among | None) -> list[Ranked]:
         if k > MOST_ROWS:
             raise EngineError(f"{self.address}: Milvus gives at most {MOST_ROWS:,} items a query. Got k={k:,}.")
+        if self.facts.approximate is not None:
+            rows = self._search(asked, min(OVERSAMPLED * k + LEAST_OVERSAMPLED, MOST_ROWS), among)
+            orders = [np.lexsort((ids, sums))[:k] for ids, sums in rows]
+            return [Ranked(ids[order], sums[order]) for (ids, sums), order in zip(rows, orders, strict=True)]
         found: list[Ranked | None] = [None] * len(asked)
         wide = min(2 * k + 16, MOST_ROWS)
         left = list(range(len(asked)))
@@ -221,6 +302,11 @@ class MilvusIndex(RemoteIndex):
         return [one for one in found if one is not None]
 
     def _within(self, asked: list[Ask], limits: list[int], among: Among | None) -> list[Ranked]:
+        if self.facts.approximate is not None:
+            raise EngineError(
+                f"{self.address} was pushed as approximate ({self.facts.approximate}), which cannot list all items "
+                "within a distance. Ask for the k nearest, or push under another name without --approximate."
+            )
         return [self._all_within(ask, limit, among) for ask, limit in zip(asked, limits, strict=True)]
 
     def _all_within(self, ask: Ask, limit: int, among: Among | None, low: int = 0, high: int = EVERY_ID) -> Ranked:
@@ -233,7 +319,7 @@ class MilvusIndex(RemoteIndex):
             return Ranked(ids[order], sums[order])
         if high == EVERY_ID:
             self._stamp()
-            high = self._next_id - 1
+            high = self._kept.next_id - 1
         middle = (low + high) // 2
         parts = [
             self._all_within(ask, limit, among, low, middle),
@@ -249,7 +335,10 @@ class MilvusIndex(RemoteIndex):
         """Ids and sums for each query, nearest first as Milvus ranks them."""
         if among is None:
             return self._search_where(asked, limit, extra, most)
-        parts = [f"id in {some} and stamp < {among.stamp}" for some in _parts(among.ids)] or ["id < 0"]
+        if among.ids is None:
+            parts = [f"({among.condition}) and stamp < {among.stamp}"]
+        else:
+            parts = [f"id in {some} and stamp < {among.stamp}" for some in _parts(among.ids)] or ["id < 0"]
         answers = [self._search_where(asked, limit, " and ".join(filter(None, (part, extra))), most) for part in parts]
         merged = []
         for row in range(len(asked)):
@@ -265,7 +354,9 @@ class MilvusIndex(RemoteIndex):
         for start in range(0, len(asked), at_once):
             some = asked[start : start + at_once]
             totals = [int(ask.costs.sum()) for ask in some]
-            params: dict[str, Any] = {}
+            params: dict[str, Any] = dict(EFFORT.get(self.facts.approximate or "", {}))
+            if "ef" in params:
+                params["ef"] = max(params["ef"], limit)
             if most is not None:  # a range: scores above this one
                 params["radius"] = float(totals[0] - 2 * most - 1)
             vectors = [(signs_of(ask.signs[None], self.n_bits)[0] * ask.costs).astype(np.float32) for ask in some]
@@ -285,10 +376,13 @@ class MilvusIndex(RemoteIndex):
         how = {"consistency_level": STRONG, "timeout": SECONDS, **given}
         return list(self._call(self._client.query, self.collection, where, fields, **how))
 
-    def _write_facts(self, cursor: str | None = None) -> None:
+    def _write_facts(self) -> None:
+        kept = self._kept
+        kept.changes += 1
         facts = {
             "format": FORMAT, "bit_weights": self.facts.bit_weights, "model": self.model, "origin": self.facts.origin,
-            "next_id": self._next_id, "next_stamp": self._next_stamp, "cursor": cursor,
+            "approximate": self.facts.approximate, "next_id": kept.next_id, "next_stamp": kept.next_stamp,
+            "changes": kept.changes, "notes": kept.notes,
         }  # fmt: skip
         row = {"name": self.address.name, "facts": json.dumps(facts), "nothing": [0.0, 0.0]}
         self._call(self._client.upsert, COLLECTIONS, [row], timeout=SECONDS)
@@ -304,17 +398,17 @@ def signs_of(packed: NDArray[np.uint8], n_bits: int) -> NDArray[np.float32]:
     return np.unpackbits(packed, axis=1)[:, :n_bits].astype(np.float32) * 2 - 1
 
 
-def checked_text(text: str) -> Any:
-    """A text of JSON as Milvus takes it."""
+def checked_text(text: str) -> str:
+    """A text of JSON that Milvus can keep."""
     if len(text) > LONGEST_TEXT:
         raise EngineError(
             f"Milvus keeps up to {LONGEST_TEXT:,} bytes beside an item. Got {len(text):,}: {text[:80]}..."
         )
-    return json.loads(text)
+    return text
 
 
 def _part(beside: Beside | None, some: slice) -> Beside | None:
-    return None if beside is None else Beside(beside.digests[some], beside.texts[some])
+    return None if beside is None else beside.some(np.arange(len(beside.digests))[some])
 
 
 def _parts(ids: I64) -> list[list[int]]:

@@ -20,6 +20,9 @@ T = TypeVar("T")
 
 COLLECTIONS = "bitscale_collections"
 FACTS_LENGTH = 65_535  # of a text in Milvus
+LOOK_LENGTH = 4_096  # of a look in base64
+BUILT: dict[str, dict[str, int]] = {"IVF_FLAT": {"nlist": 1024}, "HNSW": {"M": 16, "efConstruction": 200}}
+EFFORT: dict[str, dict[str, int]] = {"IVF_FLAT": {"nprobe": 32}, "HNSW": {"ef": 128}}  # of a search
 SECONDS, CONNECT_SECONDS = 30.0, 5.0  # for one call; for the first answer
 TRIES, PAUSE = 4, 0.5
 STRONG = "Strong"  # reads see what was written before them
@@ -103,7 +106,7 @@ def make_collections(client: MilvusClient) -> None:
     client.create_collection(COLLECTIONS, schema=schema, index_params=index, consistency_level=STRONG)
 
 
-def make_items(client: MilvusClient, name: str, n_bits: int) -> None:
+def make_items(client: MilvusClient, name: str, n_bits: int, approximate: str | None = None) -> None:
     """An empty collection of items."""
     from pymilvus import DataType
 
@@ -113,6 +116,9 @@ def make_items(client: MilvusClient, name: str, n_bits: int) -> None:
     schema.add_field("signs", DataType.FLOAT_VECTOR, dim=n_bits)
     schema.add_field("digest", DataType.INT64)
     schema.add_field("item", DataType.JSON)
+    schema.add_field("facts", DataType.JSON)
+    schema.add_field("look", DataType.VARCHAR, max_length=LOOK_LENGTH)
     index = client.prepare_index_params()
-    index.add_index("signs", index_type="FLAT", metric_type="IP")
+    kind = approximate or "FLAT"
+    index.add_index("signs", index_type=kind, metric_type="IP", params=BUILT.get(kind, {}))
     client.create_collection(name, schema=schema, index_params=index, consistency_level=STRONG)

@@ -7,7 +7,8 @@ bits cost at least the sum of the h smallest costs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,19 +20,31 @@ from bitscale.errors import EngineError, NotInEngine
 from bitscale.hamming import CostTerms
 from bitscale.index.base import I64
 from bitscale.index.engines.address import Address, parse_address
-from bitscale.index.engines.postgres_copy import SIGNATURE, TRAILER, copy_rows
-from bitscale.index.engines.postgres_sql import Masks, masks, radius_for, ranked, sampled
-from bitscale.index.engines.remote import FORMAT, Among, Ask, Beside, Facts, Ranked, RemoteIndex, refuse_known
+from bitscale.index.engines.postgres_copy import code_rows, item_rows
+from bitscale.index.engines.postgres_server import Connections, connect, telling
+from bitscale.index.engines.postgres_sql import Masks, among_sql, masks, radius_for, ranked, sampled
+from bitscale.index.engines.remote import (
+    FORMAT,
+    Among,
+    Ask,
+    Beside,
+    Condition,
+    Facts,
+    Ranked,
+    RemoteIndex,
+    Stored,
+    other_format,
+    refuse_known,
+)
 
 if TYPE_CHECKING:
     import psycopg
 
-OLDEST = 140_000  # bit_count came with PostgreSQL 14
-CONNECT_SECONDS = 10
 COLLECTIONS = "bitscale_collections"
 CREATE = f"""CREATE TABLE IF NOT EXISTS {COLLECTIONS} (
     name text PRIMARY KEY, format int NOT NULL, bit_weights float8[] NOT NULL, model text, origin text,
-    next_id bigint NOT NULL DEFAULT 0, next_stamp bigint NOT NULL DEFAULT 0, cursor text)"""
+    next_id bigint NOT NULL DEFAULT 0, next_stamp bigint NOT NULL DEFAULT 0, changes bigint NOT NULL DEFAULT 0,
+    notes json NOT NULL DEFAULT '{{}}')"""
 GUESSED_FROM = 4  # times k codes are looked at for the first bound
 
 
@@ -40,13 +53,15 @@ class PostgresIndex(RemoteIndex):
 
     def __init__(self, address: Address, facts: Facts, connection: psycopg.Connection[Any]) -> None:
         super().__init__(address, facts)
-        self._connection = connection
-        self.table = table_of(address)
+        self._connections = Connections(address, connection)
+        self.table, self.items = table_of(address), items_of(address)
 
     @classmethod
     def create(cls, address: str, facts: Facts) -> Self:
         """Make an empty index at an address; one that is there already is refused."""
         place = parse_address(address)
+        if facts.approximate is not None:
+            raise EngineError(f"{place}: PostgreSQL answers exactly; only Milvus has an approximate mode.")
         connection = connect(place)
         with telling(place), connection.transaction():
             connection.execute(CREATE)
@@ -60,7 +75,11 @@ class PostgresIndex(RemoteIndex):
                 raise EngineError(f"{place} holds a collection already. Open it, or choose another name.")
             connection.execute(
                 f"CREATE TABLE {table_of(place)} (id bigint PRIMARY KEY, stamp bigint NOT NULL,"
-                f" code bit({len(facts.bit_weights)}) NOT NULL, digest bigint NOT NULL DEFAULT 0, item json)"
+                f" code bit({len(facts.bit_weights)}) NOT NULL)"
+            )
+            connection.execute(
+                f"CREATE TABLE {items_of(place)} (id bigint PRIMARY KEY, digest bigint NOT NULL, item json NOT NULL,"
+                " facts jsonb NOT NULL, look bytea)"
             )
         return cls(place, facts, connection)
 
@@ -78,20 +97,20 @@ class PostgresIndex(RemoteIndex):
         if row is None:
             connection.close()
             raise NotInEngine(f"{place} holds no collection of bitscale. Make one with bitscale push.")
-        if row[0] > FORMAT:
+        if row[0] != FORMAT:
             connection.close()
-            raise EngineError(f"{place} was written by a later bitscale (format {row[0]}). Upgrade bitscale to use it.")
+            raise EngineError(f"{place} {other_format(row[0])}")
         return cls(place, Facts(tuple(row[1]), row[2], row[3]), connection)
 
     def drop(self) -> None:
         """Remove the collection from the engine, items and all."""
         with self._transaction() as connection:
-            connection.execute(f"DROP TABLE {self.table}")
+            connection.execute(f"DROP TABLE {self.table}, {self.items}")
             connection.execute(f"DELETE FROM {COLLECTIONS} WHERE name = %s", (self.address.name,))
 
     def close(self) -> None:
         """End the connection; what is stored stays."""
-        self._connection.close()
+        self._connections.close()
 
     # ------------------------------------------------------------------ contents
 
@@ -101,6 +120,12 @@ class PostgresIndex(RemoteIndex):
     def ids(self) -> I64:
         """The ids of all items, ascending."""
         return self._column(f"SELECT id FROM {self.table} ORDER BY id")
+
+    def counted(self) -> tuple[int, int]:
+        """The next id, and how many changes there were."""
+        asked = f"SELECT next_id, changes FROM {COLLECTIONS} WHERE name = %s"
+        next_id, changes = self._row(asked, (self.address.name,))
+        return next_id, changes
 
     def _stamp(self) -> int:
         return int(self._one(f"SELECT next_stamp FROM {COLLECTIONS} WHERE name = %s", (self.address.name,)))
@@ -121,13 +146,15 @@ class PostgresIndex(RemoteIndex):
             if ids is not None:
                 known = f"SELECT id FROM {self.table} WHERE id = ANY(%s) ORDER BY id"
                 refuse_known(np.array([id for (id,) in connection.execute(known, (ids.tolist(),))], np.int64))
-            columns = "id, stamp, code" if beside is None else "id, stamp, code, digest, item"
-            with connection.cursor().copy(f"COPY {self.table} ({columns}) FROM STDIN (FORMAT binary)") as copy:
-                copy.write(SIGNATURE + copy_rows(packed, new, stamp, self.n_bits, beside) + TRAILER)
+            with connection.cursor().copy(f"COPY {self.table} FROM STDIN (FORMAT binary)") as copy:
+                copy.write(code_rows(packed, new, stamp, self.n_bits))
+            if beside is not None:
+                with connection.cursor().copy(f"COPY {self.items} FROM STDIN (FORMAT binary)") as copy:
+                    copy.write(item_rows(new, beside))
             connection.execute(
-                f"UPDATE {COLLECTIONS} SET next_id = greatest(next_id, %s), next_stamp = %s WHERE name = %s",
-                (int(new.max()) + 1, stamp + 1, self.address.name),
-            )
+                f"UPDATE {COLLECTIONS} SET next_id = greatest(next_id, %s), next_stamp = %s, changes = changes + 1"
+                " WHERE name = %s", (int(new.max()) + 1, stamp + 1, self.address.name),
+            )  # fmt: skip
         return new
 
     def _counters(self, connection: psycopg.Connection[Any]) -> tuple[int, int]:
@@ -140,44 +167,92 @@ class PostgresIndex(RemoteIndex):
 
     def _delete(self, ids: I64) -> int:
         with self._transaction() as connection:
+            self._count_change(connection)
+            connection.execute(f"DELETE FROM {self.items} WHERE id = ANY(%s)", (ids.tolist(),))
             return connection.execute(f"DELETE FROM {self.table} WHERE id = ANY(%s)", (ids.tolist(),)).rowcount
 
-    # ------------------------------------------------------------------ texts beside the codes
+    def _count_change(self, connection: psycopg.Connection[Any]) -> None:
+        asked = f"UPDATE {COLLECTIONS} SET changes = changes + 1 WHERE name = %s"
+        connection.execute(asked, (self.address.name,))
 
-    def replace_texts(self, ids: I64, beside: Beside) -> None:
+    # ------------------------------------------------------------------ what is beside the codes
+
+    def replace_beside(self, ids: I64, beside: Beside) -> None:
         """Keep other texts beside items that are there."""
-        rows = zip(beside.digests.tolist(), beside.texts, ids.tolist(), strict=True)
         with self._transaction() as connection:
-            connection.cursor().executemany(f"UPDATE {self.table} SET digest = %s, item = %s WHERE id = %s", rows)
+            self._count_change(connection)
+            there = f"SELECT id FROM {self.table} WHERE id = ANY(%s) ORDER BY id"
+            known = {id for (id,) in connection.execute(there, (ids.tolist(),))}
+            kept = np.array([id in known for id in ids.tolist()], np.bool_)
+            connection.execute(f"DELETE FROM {self.items} WHERE id = ANY(%s)", (ids.tolist(),))
+            with connection.cursor().copy(f"COPY {self.items} FROM STDIN (FORMAT binary)") as copy:
+                copy.write(item_rows(ids[kept], beside.some(np.flatnonzero(kept))))
 
     def texts(self, ids: I64) -> dict[int, str]:
         """The texts beside some items, by id."""
         with self._snapshot() as connection:
-            asked = f"SELECT id, item::text FROM {self.table} WHERE id = ANY(%s)"
+            asked = f"SELECT id, item::text FROM {self.items} WHERE id = ANY(%s)"
             return dict(connection.execute(asked, (ids.tolist(),)).fetchall())
 
-    def digests(self) -> tuple[I64, I64]:
-        """The ids of all items, ascending, and the digest of each one's text."""
+    def rows(self, ids: I64) -> dict[int, Stored]:
+        """All that is stored of some items that are there, by id."""
+        asked = f"SELECT id, code::text, item::text, look FROM {self.table} LEFT JOIN {self.items} USING (id)"
         with self._snapshot() as connection:
-            rows = connection.execute(f"SELECT id, digest FROM {self.table} ORDER BY id").fetchall()
+            rows = connection.execute(f"{asked} WHERE id = ANY(%s)", (ids.tolist(),)).fetchall()
+        packed = self._unpack([row[1] for row in rows])
+        return {row[0]: Stored(code, row[2], row[3]) for row, code in zip(rows, packed, strict=True)}
+
+    def looks(self, ids: I64) -> dict[int, bytes]:
+        """The looks beside some items that have one, by id."""
+        with self._snapshot() as connection:
+            asked = f"SELECT id, look FROM {self.items} WHERE id = ANY(%s) AND look IS NOT NULL"
+            return dict(connection.execute(asked, (ids.tolist(),)).fetchall())
+
+    def page(self, after: int, n: int, among: Among | None = None) -> list[tuple[int, str]]:
+        """The ids and texts of the next n items after an id."""
+        where, values = among_sql(among, self.items)
+        with self._snapshot() as connection:
+            asked = f"SELECT id, item::text FROM {self.items} WHERE id > %s AND {where} ORDER BY id LIMIT %s"
+            return connection.execute(asked, [after, *values, n]).fetchall()
+
+    def select(self, condition: Condition) -> I64:
+        """The ids of items for which a condition holds, ascending."""
+        sql, values = condition
+        return self._column(f"SELECT id FROM {self.items} WHERE {sql} ORDER BY id", tuple(values))
+
+    def count(self, condition: Condition) -> int:
+        """How many items there are for which a condition holds."""
+        sql, values = condition
+        return int(self._one(f"SELECT count(*) FROM {self.items} WHERE {sql}", tuple(values)))
+
+    def digests(self) -> tuple[I64, I64]:
+        """The ids of all items, ascending, and the digest of what is beside each one."""
+        with self._snapshot() as connection:
+            asked = f"SELECT id, coalesce(digest, 0) FROM {self.table} LEFT JOIN {self.items} USING (id) ORDER BY id"
+            rows = connection.execute(asked).fetchall()
         array = np.array(rows, np.int64).reshape(-1, 2)
         return array[:, 0].copy(), array[:, 1].copy()
 
-    def note(self, cursor: str | None) -> None:
-        """Keep a word on how far the collection was brought here."""
+    def note(self, notes: Mapping[str, str]) -> None:
+        """Keep some words with the collection, besides those it has."""
         with self._transaction() as connection:
-            connection.execute(f"UPDATE {COLLECTIONS} SET cursor = %s WHERE name = %s", (cursor, self.address.name))
+            self._counters(connection)
+            known = f"SELECT notes FROM {COLLECTIONS} WHERE name = %s"
+            ((before,),) = connection.execute(known, (self.address.name,)).fetchall()
+            connection.execute(
+                f"UPDATE {COLLECTIONS} SET notes = %s, changes = changes + 1 WHERE name = %s",
+                (json.dumps({**before, **notes}), self.address.name),
+            )
 
-    def cursor(self) -> str | None:
-        """The word kept last."""
-        found = self._one(f"SELECT coalesce(cursor, '') FROM {COLLECTIONS} WHERE name = %s", (self.address.name,))
-        return found or None
+    def notes(self) -> dict[str, str]:
+        """The words kept with the collection."""
+        return dict(self._one(f"SELECT notes FROM {COLLECTIONS} WHERE name = %s", (self.address.name,)))
 
     def forget_removed(self) -> None:
-        """Write the table anew without removed rows."""
-        with telling(self.address):
-            self._reconnect()
-            self._connection.execute(f"VACUUM FULL {self.table}")
+        """Write the tables anew without removed rows."""
+        with self._connections.one() as connection:
+            for table in (self.table, self.items):
+                connection.execute(f"VACUUM FULL {table}")
 
     # ------------------------------------------------------------------ search
 
@@ -220,11 +295,14 @@ class PostgresIndex(RemoteIndex):
         return np.packbits(bits, axis=1)
 
     def _one(self, sql: str, values: tuple[Any, ...] = ()) -> Any:
+        return self._row(sql, values)[0]
+
+    def _row(self, sql: str, values: tuple[Any, ...]) -> tuple[Any, ...]:
         with self._snapshot() as connection:
             row = connection.execute(sql, values).fetchone()
         if row is None:
             raise EngineError(f"{self.address} was removed while it was open. Push the collection again.")
-        return row[0]
+        return tuple(row)
 
     def _column(self, sql: str, values: tuple[Any, ...] = ()) -> I64:
         with self._snapshot() as connection:
@@ -233,10 +311,8 @@ class PostgresIndex(RemoteIndex):
     @contextmanager
     def _transaction(self) -> Iterator[psycopg.Connection[Any]]:
         """Changes that are made together or not at all."""
-        with telling(self.address):
-            self._reconnect()
-            with self._connection.transaction():
-                yield self._connection
+        with self._connections.one() as connection, connection.transaction():
+            yield connection
 
     @contextmanager
     def _snapshot(self) -> Iterator[psycopg.Connection[Any]]:
@@ -245,63 +321,14 @@ class PostgresIndex(RemoteIndex):
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield connection
 
-    def _reconnect(self) -> None:
-        if self._connection.closed and self._connection.broken:
-            self._connection = connect(self.address)
-
-
-def connect(address: Address) -> psycopg.Connection[Any]:
-    """A connection; the password is the client library's to find."""
-    place = {"host": address.socket or address.host, "port": address.port, "user": address.user}
-    given = {key: value for key, value in place.items() if value}
-    with telling(address):
-        connection: psycopg.Connection[Any] = require_psycopg().connect(
-            dbname=address.database or "postgres", autocommit=True, connect_timeout=CONNECT_SECONDS,
-            application_name="bitscale", keepalives_idle=30, **given,
-        )  # fmt: skip
-    version = connection.info.server_version
-    if version < OLDEST:
-        connection.close()
-        raise EngineError(f"{address} is PostgreSQL {version // 10_000}; 14 or later is needed. Upgrade the server.")
-    return connection
-
-
-def require_psycopg() -> Any:
-    """The client library, or how to get it."""
-    try:
-        import psycopg
-    except ImportError:
-        raise EngineError("postgresql:// needs psycopg. Install it: pip install 'psycopg[binary]'") from None
-    return psycopg
-
-
-@contextmanager
-def telling(address: Address) -> Iterator[None]:
-    """Say of every error of the engine where it came from and what helps."""
-    psycopg = require_psycopg()
-    try:
-        yield
-    except psycopg.Error as error:
-        text = " ".join(str(error).split()) or type(error).__name__
-        raise EngineError(f"{address}: {text[:300].rstrip('.')}. {_cure(text, error.sqlstate)}") from None
-
-
-def _cure(text: str, state: str | None) -> str:
-    if "password" in text or "no password supplied" in text or (state or "").startswith("28"):
-        return "Set PGPASSWORD or ~/.pgpass, and look at the user's name in the address."
-    if "does not exist" in text and "database" in text:
-        return "Create the database first (createdb), or name another in the address."
-    if state is None or state.startswith(("08", "57")):
-        return "Is the server running there, and reachable? Once it is, run the same command again."
-    if state.startswith("53"):
-        return "The server is out of room or connections: free some, and run the same command again."
-    if state == "42501":
-        return "Grant the user the rights to create and use tables there."
-    return "Nothing was changed."
-
 
 def table_of(address: Address) -> str:
-    """The table of a collection; its name was checked, so it needs no quotes."""
+    """The table of a collection's codes; its name was checked, so it needs no quotes."""
+    return f"bitscale_codes_{address.name}"
+
+
+def items_of(address: Address) -> str:
+    """The table of what is beside the codes, apart from them so that a search reads codes alone."""
     return f"bitscale_items_{address.name}"
 
 

@@ -62,7 +62,7 @@ def ranked(table: str, asked: Masks, radius: int | None, among: Among | None, li
     if radius is not None and radius < len(asked.smallest) - 1:
         conditions.append(_count_at_most(asked, radius))
     if among is not None:
-        conditions.append(("id = ANY(%s) AND stamp < %s", [among.ids.tolist(), among.stamp]))
+        conditions.append(codes_among(table, among))
     where = "".join(f" AND {sql}" for sql, _ in conditions)
     inner = f"SELECT id, {difference} AS x FROM {table} WHERE true{where}"
     values += [value for _, some in conditions for value in some]
@@ -79,11 +79,31 @@ def sampled(table: str, asked: Masks, among: Among | None, k: int, whole: bool) 
     count, values = _count(asked)
     share = f"(100 * least(1.0, {PAGES_LOOKED_AT * PAGE}.0 / greatest(pg_relation_size(%s::regclass), 1)))"
     sample = "" if whole else f" TABLESAMPLE SYSTEM ({share})"
-    filters, of_filters = (
-        ("", []) if among is None else (" WHERE id = ANY(%s) AND stamp < %s", [among.ids.tolist(), among.stamp])
-    )
-    sql = f"SELECT code FROM {table}{sample}{filters} ORDER BY {count} LIMIT %s"
+    filters, of_filters = ("", []) if among is None else codes_among(table, among)
+    where = f" WHERE {filters}" if filters else ""
+    sql = f"SELECT code FROM {table}{sample}{where} ORDER BY {count} LIMIT %s"
     return sql, [*([] if whole else [table]), *of_filters, *values, k]
+
+
+def codes_among(table: str, among: Among) -> Sql:
+    """That a code passes a filter: by its id, or by a condition on the table of items beside it."""
+    if among.ids is not None:
+        sql, values = among_sql(among, table)
+    else:
+        condition, given = among.condition
+        items = table.replace("_codes_", "_items_", 1)
+        sql, values = f"id IN (SELECT id FROM {items} WHERE {condition})", list(given)
+    return f"{sql} AND stamp < %s", [*values, among.stamp]
+
+
+def among_sql(among: Among | None, table: str) -> Sql:
+    """That an item passes a filter, in the table of items."""
+    if among is None:
+        return "true", []
+    if among.ids is not None:
+        return f"{table}.id = ANY(%s)", [among.ids.tolist()]
+    sql, values = among.condition
+    return f"({sql})", list(values)
 
 
 def _sum(asked: Masks) -> Sql:

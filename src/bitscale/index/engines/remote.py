@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import threading
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,7 +32,8 @@ from bitscale.index.base import (
 )
 from bitscale.index.engines.address import Address
 
-FORMAT = 1  # of what is stored in engines
+FORMAT = 2  # of what is stored in engines
+Condition = Any  # on what is beside a code, in the form that an engine takes: SQL and values, an expression
 
 
 class Ask(NamedTuple):
@@ -50,19 +52,36 @@ class Ranked(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """What is kept beside each code: a text of JSON, and a number that changes whenever the text does."""
+    """What is kept beside each code: texts of JSON, and a number that changes whenever anything of it does."""
 
     digests: I64
-    texts: list[str]
+    texts: list[str]  # all that is known of the item
+    facts: list[str]  # what conditions look at, in the engine's form
+    looks: list[bytes | None]
+
+    def some(self, rows: NDArray[np.int64]) -> Beside:
+        """Those in some rows."""
+        at = rows.tolist()
+        parts = [self.texts[row] for row in at], [self.facts[row] for row in at], [self.looks[row] for row in at]
+        return Beside(self.digests[rows], *parts)
+
+
+class Stored(NamedTuple):
+    """All that is stored of an item."""
+
+    packed: NDArray[np.uint8]  # (bytes,)
+    text: str | None
+    look: bytes | None
 
 
 @dataclass(frozen=True, eq=False)
 class Among:
-    """A filter: these ids, as far as they were added before `stamp`."""
+    """A filter: these ids, or those for which a condition holds; as far as they were added before `stamp`."""
 
-    ids: I64  # ascending
+    ids: I64 | None  # ascending; None: a condition
     stamp: int
     index: RemoteIndex | None = None
+    condition: Condition = None
 
 
 @dataclass(frozen=True)
@@ -72,11 +91,12 @@ class Facts:
     bit_weights: tuple[float, ...]
     model: str | None
     origin: str | None = None  # of the collection that was pushed there
+    approximate: str | None = None  # IVF_FLAT or HNSW, where answers need not be exact; None: exact
 
     @classmethod
-    def of(cls, codes: Codes | Index, origin: str | None = None) -> Facts:
+    def of(cls, codes: Codes | Index, origin: str | None = None, approximate: str | None = None) -> Facts:
         """The facts for storing codes like these."""
-        return cls(tuple(codes.bit_weights.tolist()), codes.model, origin)
+        return cls(tuple(codes.bit_weights.tolist()), codes.model, origin, approximate)
 
 
 class RemoteIndex(Index):
@@ -106,24 +126,52 @@ class RemoteIndex(Index):
         """Store codes under new ids; number them on where there are none. Known ids are refused."""
 
     @abstractmethod
-    def replace_texts(self, ids: I64, beside: Beside) -> None:
-        """Keep other texts beside items that are there."""
+    def replace_beside(self, ids: I64, beside: Beside) -> None:
+        """Keep something else beside items that are there."""
 
     @abstractmethod
     def texts(self, ids: I64) -> dict[int, str]:
         """The texts beside some items, by id."""
 
     @abstractmethod
+    def rows(self, ids: I64) -> dict[int, Stored]:
+        """All that is stored of some items that are there, by id."""
+
+    @abstractmethod
+    def looks(self, ids: I64) -> dict[int, bytes]:
+        """The looks beside some items that have one, by id."""
+
+    @abstractmethod
+    def page(self, after: int, n: int, among: Among | None = None) -> list[tuple[int, str]]:
+        """The ids and texts of the next n items after an id, ascending."""
+
+    def where(self, condition: Condition) -> Among:
+        """A filter for `where=` that the engine works out itself, whenever it is asked."""
+        return Among(None, np.iinfo(np.int64).max, self, condition)
+
+    @abstractmethod
+    def select(self, condition: Condition) -> I64:
+        """The ids of items for which a condition holds, ascending."""
+
+    @abstractmethod
+    def count(self, condition: Condition) -> int:
+        """How many items there are for which a condition holds."""
+
+    @abstractmethod
     def digests(self) -> tuple[I64, I64]:
-        """The ids of all items, ascending, and the digest of each one's text."""
+        """The ids of all items, ascending, and the digest of what is beside each one."""
 
     @abstractmethod
-    def note(self, cursor: str | None) -> None:
-        """Keep a word on how far the collection was brought here."""
+    def note(self, notes: Mapping[str, str]) -> None:
+        """Keep some words with the collection, besides those it has."""
 
     @abstractmethod
-    def cursor(self) -> str | None:
-        """The word kept last."""
+    def notes(self) -> dict[str, str]:
+        """The words kept with the collection."""
+
+    @abstractmethod
+    def counted(self) -> tuple[int, int]:
+        """The next id, and how many changes there were."""
 
     @abstractmethod
     def forget_removed(self) -> None:
@@ -275,6 +323,13 @@ class RemoteIndex(Index):
         if where.index is not self:
             raise InputError("where= was prepared by another index. Call prepare on this one.")
         return where
+
+
+def other_format(format: int) -> str:
+    """What to say of a collection written by another version."""
+    if format > FORMAT:
+        return f"was written by a later bitscale (format {format}). Upgrade bitscale to use it."
+    return f"was written by an earlier bitscale (format {format}). Push the collection again under another name."
 
 
 def _asks(terms: CostTerms) -> list[Ask]:

@@ -63,7 +63,7 @@ def info_of(photos: Collection, home: Home) -> dict[str, Any]:
         "takes_pictures": hasher.features != "none",
         "bit_weights": photos.bit_weights.tolist(),
         "bytes_per_item": (photos.n_bits + 7) // 8,
-        "writable": not home.settings.read_only,
+        "writable": home.writable,
         "skipped": len(photos.skipped()),
         "notices": notices_of(home),
         "map_by_bits": None,

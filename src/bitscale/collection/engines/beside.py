@@ -1,0 +1,45 @@
+"""What an engine keeps beside the codes of some items: their texts, what conditions look at, and their looks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bitscale.collection.engines import where_milvus, where_postgres
+from bitscale.collection.engines.texts import Row, digest_of, text_of
+from bitscale.collection.opened import Opened
+from bitscale.collection.store.seen import Seen
+from bitscale.index.engines.remote import Beside
+
+FACTS = {"postgresql": where_postgres.facts_of, "milvus": where_milvus.facts_of}
+
+
+def beside(rows: Sequence[Row], seen: dict[int, Seen], scheme: str) -> Beside:
+    """What is kept beside some items on an engine of this kind."""
+    texts, looks = texts_of(rows, seen), [seen[row[0]].look if row[0] in seen else None for row in rows]
+    digests = np.array([digest_of(text, look) for text, look in zip(texts, looks, strict=True)], np.int64)
+    return Beside(digests, texts, [*map(FACTS[scheme], rows)], looks)
+
+
+def digests_of(rows: Sequence[Row], seen: dict[int, Seen]) -> list[int]:
+    """The digests alone."""
+    looks = (seen[row[0]].look if row[0] in seen else None for row in rows)
+    return [digest_of(text, look) for text, look in zip(texts_of(rows, seen), looks, strict=True)]
+
+
+def texts_of(rows: Sequence[Row], seen: dict[int, Seen]) -> list[str]:
+    """The texts alone."""
+    if not seen:
+        return [text_of(row) for row in rows]
+    sights = ((seen[row[0]].width, seen[row[0]].height) if row[0] in seen else None for row in rows)
+    return [text_of(row, sight) for row, sight in zip(rows, sights, strict=True)]
+
+
+def sights_of(collection: Opened, ids: Sequence[int], looks: bool) -> dict[int, Seen]:
+    """The looks of some items, where they are wanted and kept."""
+    if not looks:
+        return {}
+    there, found = collection.looks_of(ids)
+    rows = zip(there, found.width.tolist(), found.height.tolist(), found.raw, strict=True)
+    return {id: Seen(width, height, raw.tobytes(), {}) for id, width, height, raw in rows}

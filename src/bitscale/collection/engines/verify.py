@@ -1,0 +1,38 @@
+"""Proof by sample that an engine answers as the collection does that was pushed there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bitscale.collection.engines.collection import EngineCollection
+from bitscale.collection.engines.push import target
+from bitscale.collection.opened import Opened
+
+SEARCHED = 10  # items compared a query
+
+
+def differences(collection: Opened, address: str, queries: int = 100, seed: int = 0) -> list[str]:
+    """What a sample of searches tells apart on both sides; nothing where all answers are alike.
+
+    Every third search is at half of the bits, every third at an eighth; items found are compared with all that is
+    known of them. An approximate engine is not expected to answer alike: its recall was measured by the push.
+    """
+    found = []
+    with target(collection, address) as index:
+        here, there = collection.index, index
+        if len(here) != len(there):
+            found.append(f"{len(here):,} items here, {len(there):,} there")
+        ids = here.ids()
+        asked = np.sort(np.random.default_rng(seed).permutation(len(ids))[:queries])
+        items = EngineCollection(index)
+        for n, row in enumerate(asked.tolist()):
+            query = here.get(ids[row : row + 1])
+            bits = (here.n_bits, max(1, here.n_bits // 2), max(1, here.n_bits // 8))[n % 3]
+            ours, theirs = (index.search(query, SEARCHED, bits=bits) for index in (here, there))
+            alike = np.array_equal(ours.distances, theirs.distances) and np.array_equal(ours.ids, theirs.ids)
+            if not alike and index.facts.approximate is None:
+                found.append(f"the neighbours of item {ids[row]} at {bits} bits differ")
+            some = theirs.ids[theirs.ids >= 0].tolist()
+            if collection.items_of(some) != items.items_of(some):
+                found.append(f"what is known of the neighbours of item {ids[row]} differs")
+    return found

@@ -1,0 +1,112 @@
+"""Answering: what can be asked of a collection wherever it is, in a folder or on an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bitscale.arrays import Progress
+from bitscale.codes import Codes, Relaxed, check_same_space
+from bitscale.collection.search.queries import Searchable
+from bitscale.collection.search.results import Results
+from bitscale.collection.search.searcher import Searcher, Wanted
+from bitscale.collection.store.whole import whole
+from bitscale.errors import InputError
+from bitscale.feedback import Learned, learn
+from bitscale.hashers import Hasher
+from bitscale.index.base import Index, check_ids
+
+MOST = 10_000  # items in one mark
+
+
+class Answering:
+    """A collection that can be searched."""
+
+    _searcher: Searcher
+    _interrupted = False
+
+    if TYPE_CHECKING:
+
+        @property
+        def index(self) -> Index:
+            """The codes."""
+
+        @property
+        def hasher(self) -> Hasher:
+            """The model."""
+
+        def _set_right(self) -> None: ...
+
+    @whole
+    def search(
+        self,
+        query: Searchable,
+        k: int = 10,
+        *,
+        bits: int | None = None,
+        where: Any = None,
+        radius: int | None = None,
+        max_distance: float | None = None,
+        weights: ArrayLike | None = None,
+        emphasis: Mapping[str, float] | None = None,
+        skip_unread: bool = False,
+        progress: Progress | None = None,
+    ) -> Results:
+        """The k nearest items to each query: a picture's path, an item's id, an image, ready codes, or a list.
+
+        bits          compare the first `bits` bits only
+        where         only among items for which this holds, as for `select`
+        radius        instead of k: all items within so many differing bits
+        max_distance  instead of k: all items within a weighted distance
+        weights       distances by these weights of the bits, not by the model's: (q,), or (queries, q)
+        emphasis      how much each attribute matters to this search, where the model learned several: {"kind": 1.0}
+        skip_unread   put aside queries that cannot be read, in `Results.unread`, unless that is all of them
+        progress      told how many pictures among the queries are read, of how many
+        """
+        if emphasis is not None:
+            weights = self._emphasised(emphasis, weights)
+        wanted = Wanted(k, bits, where, radius, max_distance, weights)
+        return self._searcher.search(query, wanted, skip_unread=skip_unread, progress=progress)
+
+    def _emphasised(self, emphasis: Mapping[str, float], weights: ArrayLike | None) -> ArrayLike:
+        if weights is not None:
+            raise InputError("emphasis becomes weights of the bits. Give one of the two, emphasis or weights.")
+        return self.hasher.emphasise(emphasis)
+
+    def learn(
+        self,
+        query: int | Codes | Relaxed,
+        right: ArrayLike = (),
+        wrong: ArrayLike = (),
+        *,
+        bits: int | None = None,
+        weights: ArrayLike | None = None,
+    ) -> Learned:
+        """What marks make of a query: search with its `codes` and `weights`. Nothing is kept.
+
+        query   an item's id, a code, or relaxed values, which tell most
+        right   ids of items that are what was searched for; `wrong` those that are not
+        bits    as the searches compare
+        """
+        asked, says = self._asked(query), self._said(right, wrong)
+        return learn(asked, self.index.get(says[0]), self.index.get(says[1]), bits=bits, weights=weights)
+
+    def _asked(self, query: int | Codes | Relaxed) -> Codes | Relaxed:
+        if isinstance(query, Codes | Relaxed):
+            check_same_space(query, self.index, "this collection")
+            if len(query) != 1:
+                raise InputError(f"feedback is about one query. Got {len(query)}.")
+            return query
+        return self.index.get([int(query)])
+
+    def _said(self, right: ArrayLike, wrong: ArrayLike) -> tuple[Sequence[int], Sequence[int]]:
+        lists = check_ids(right), check_ids(wrong)
+        both = np.intersect1d(*lists)
+        if both.size:
+            raise InputError(f"item {both[0]} is marked right and wrong. Say one of the two.")
+        if not 0 < len(lists[0]) + len(lists[1]) <= MOST:
+            raise InputError(f"mark 1 to {MOST:,} results as right or wrong. Got {len(lists[0]) + len(lists[1])}.")
+        return np.unique(lists[0]).tolist(), np.unique(lists[1]).tolist()
