@@ -14,7 +14,7 @@ from bitscale.collection.ingest.kept_features import Sample
 from bitscale.collection.ingest.sync import Changes, Labels, Metadata, sync
 from bitscale.collection.ingest.uploading import Arrived, arrive, take_in
 from bitscale.collection.marking import Markable
-from bitscale.collection.search.queries import Searchable
+from bitscale.collection.search.queries import Query, Searchable
 from bitscale.collection.search.results import Results
 from bitscale.collection.search.searcher import Wanted
 from bitscale.collection.store.whole import whole
@@ -96,9 +96,10 @@ class Collection(Markable):
     @whole
     def search(
         self,
-        query: Searchable,
+        query: Searchable | None = None,
         k: int = 10,
         *,
+        text: str | Sequence[str] | None = None,
         bits: int | None = None,
         where: Any = None,
         radius: int | None = None,
@@ -110,6 +111,7 @@ class Collection(Markable):
     ) -> Results:
         """The k nearest items to each query: a picture's path, an item's id, an image, ready codes, or a list.
 
+        text          instead of a query: words, where the model is one of pictures and words (features="joint:FOLDER")
         bits          compare the first `bits` bits only
         where         only among items for which this holds, as for `select`
         radius        instead of k: all items within so many differing bits
@@ -121,7 +123,12 @@ class Collection(Markable):
         """
         if emphasis is not None:
             weights = self._emphasised(emphasis, weights)
+        if (query is None) == (text is None):
+            raise InputError("give what to search for: a query, or text.")
+        if text is not None:
+            query = [Query.of_text(words) for words in ([text] if isinstance(text, str) else text)]
         wanted = Wanted(k, bits, where, radius, max_distance, weights)
+        assert query is not None
         return self._searcher.search(query, wanted, skip_unread=skip_unread, progress=progress)
 
     def upload(
