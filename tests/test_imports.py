@@ -26,6 +26,7 @@ HEAVY = {
     "faiss",
     "psycopg",
     "pymilvus",
+    "tokenizers",
     "openvino",
     "jinja2",
     "urllib",

@@ -56,6 +56,7 @@ class Calls:
         picture: Picture | None = None,
         *,
         id: int | None = None,
+        text: str | None = None,
         code: bytes | None = None,
         relaxed: Sequence[float] | None = None,
         model: str | None = None,
@@ -68,12 +69,13 @@ class Calls:
         emphasis: Mapping[str, float] | None = None,
         explain: bool = False,
     ) -> Call:
-        """The items nearest to a picture, an item, a ready code (packed bits) or values before the sign."""
+        """The items nearest to a picture, an item, words, a ready code (packed bits) or values before the sign."""
         how: dict[str, Any] = {"k": k, "bits": bits, "where": where, "radius": radius, "max_distance": max_distance}
         how |= {"weights": weights if weights is None else [float(one) for one in weights], "emphasis": emphasis}
         if picture is None:
             what: dict[str, Any] = {
                 "id": id,
+                "text": text,
                 "code": None if code is None else b64encode(code).decode(),
                 "model": model,
             }

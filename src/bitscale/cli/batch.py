@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 LONGEST_ID = 1_000  # digits; longer ones are no numbers to Python
 
 
-def named_queries(words: list[str], batch: Path | None) -> list[Query]:
-    """What to search for, in order; a number is an id unless a file has that name, a folder all pictures below it."""
+def named_queries(words: list[str], batch: Path | None, texts: Sequence[str] = ()) -> list[Query]:
+    """What to search for, in order; a number is an id unless a file has that name, a folder all pictures below it.
+
+    `texts` are words to search for as they are.
+    """
     from bitscale.collection.search.queries import Query
     from bitscale.pictures.listing import list_pictures
 
@@ -32,8 +35,9 @@ def named_queries(words: list[str], batch: Path | None) -> list[Query]:
         else:
             queries.append(Query.of_file(word))
     queries += read_batch(batch) if batch is not None else []
+    queries += [Query.of_text(text) for text in texts]
     if not queries:
-        raise UsageError("there is nothing to search for. Name a picture, an id, a folder, or --batch FILE.")
+        raise UsageError("there is nothing to search for. Name a picture, an id, a folder, --batch FILE or --text.")
     return queries
 
 

@@ -33,6 +33,12 @@ def search(
     batch: Annotated[
         Path | None, typer.Option(help="More queries: a .csv with a column path or id, or .jsonl.")
     ] = None,
+    text: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Words to search for; may repeat. The model must be one of pictures and words.", metavar="WORDS"
+        ),
+    ] = None,
     k: Annotated[int | None, typer.Option("-k", min=1, help="How many matches.", show_default=str(DEFAULT_K))] = None,
     bits: Annotated[
         int | None, typer.Option(min=1, help="Compare the first so many bits only.", show_default="all")
@@ -68,6 +74,7 @@ def search(
          bitscale search photos.bsc 17 --where camera=2
          bitscale search photos.bsc new/ --bits 32 --json
          bitscale search milvus://localhost/holiday cat.jpg --model holiday.bsc
+         bitscale search photos.bsc --text "red car at night"
          bitscale search clothes.bsc 17 --emphasis kind=1 --emphasis colour=0.2
     """
     if sum(one is not None for one in (k, radius, max_distance)) > 1:
@@ -76,14 +83,16 @@ def search(
     check_destination(html, SHEET, force)
     how: dict[str, Any] = {"bits": bits, "radius": radius, "max_distance": max_distance}
     if collection.endswith(ENDING) and not Path(collection).is_dir():
-        if where or emphasis or html or open_page or batch:
-            raise UsageError("an index file knows codes and ids alone: no --where, --emphasis, --batch or --html.")
+        if where or emphasis or html or open_page or batch or text:
+            raise UsageError(
+                "an index file knows codes and ids alone: no --where, --emphasis, --batch, --text, --html."
+            )
         search_index(Path(collection), queries or [], how, k or DEFAULT_K, model, as_json)
         return
     arrays = [word for word in queries or [] if word.endswith(ARRAYS)]
-    if arrays and (len(arrays) != len(queries or []) or len(arrays) > 1 or batch):
+    if arrays and (len(arrays) != len(queries or []) or len(arrays) > 1 or batch or text):
         raise UsageError("search for one .npy file at a time, with nothing besides.")
-    wanted: Any = None if arrays else named_queries(queries or [], batch)
+    wanted: Any = None if arrays else named_queries(queries or [], batch, text or [])
     with open_place(collection, model) as photos:
         how["where"] = where
         if arrays:

@@ -6,6 +6,7 @@
     efficientnet-lite0         1,280 numbers of another; so -lite1, -lite2, and -lite4 where the weight file is given
     alexnet                    its 4,096 (fc7), where the weight file is given
     onnx:FILE                  what a network of your own gives, run by onnxruntime; openvino:FILE.xml by openvino
+    joint:FOLDER               those of an image-text model of your own, which words can be searched by too
     timm:NAME                  any timm model, where timm is installed
     none                       your own float32 vectors in the place of images
 
@@ -21,12 +22,22 @@ from bitscale.errors import InputError
 from bitscale.features.base import GIST_VERSION, Features, Given
 from bitscale.features.cnn import CnnFeatures
 from bitscale.features.gist import GistFeatures
-from bitscale.features.own import OwnFeatures, is_own, pinned, same_network
+from bitscale.features.joint import JointFeatures
+from bitscale.features.own import OwnFeatures
+from bitscale.features.own_names import JOINT, is_own, pinned, same_network
 from bitscale.features.pixels import PixelFeatures
 from bitscale.features.timm import TimmFeatures
 from bitscale.networks.backbones import PRETRAINED
 
-__all__ = ["Features", "feature_names", "features_identity", "make_features", "newest_version", "pinned_name"]
+__all__ = [
+    "Features",
+    "feature_names",
+    "features_identity",
+    "make_features",
+    "newest_version",
+    "pinned_name",
+    "told_name",
+]
 
 
 def feature_names() -> tuple[str, ...]:
@@ -42,7 +53,7 @@ def make_features(
     `version` is that of the computation, the newest unless one is given: a model keeps what it was fitted on.
     """
     if is_own(name) and weights is None:
-        features: Features = OwnFeatures(name)
+        features: Features = JointFeatures(name) if name.startswith(JOINT) else OwnFeatures(name)
         features.cache = None if cache is None else Path(cache)
         return features
     kind, _, said = name.partition("@")
@@ -61,6 +72,12 @@ def pinned_name(name: str) -> str:
 def features_identity(name: str) -> str:
     """What tells features apart: the name, or the sha256 of a network of the user's own."""
     return same_network(name) if is_own(name) else name
+
+
+def told_name(name: str) -> str:
+    """A name for others to read: a network of the user's own without the folders it lies in."""
+    kind, _, file = name.partition(":")
+    return f"{kind}:{Path(file.rpartition('#')[0] or file).name}" if is_own(name) else name
 
 
 def newest_version(name: str) -> int:
@@ -84,5 +101,5 @@ def _make(kind: str, size: int | None, weights: Path | None, version: int | None
     near = difflib.get_close_matches(kind, feature_names(), 1, 0.5)
     raise InputError(
         f"no features are called {kind!r}{f'; did you mean {near[0]!r}?' if near else '.'} "
-        f"Known: {', '.join(feature_names())}, or timm:NAME, onnx:FILE, openvino:FILE.xml."
+        f"Known: {', '.join(feature_names())}, or timm:NAME, onnx:FILE, openvino:FILE.xml, joint:FOLDER."
     )

@@ -31,6 +31,7 @@ class Features(ABC):
     cacheable: bool = True
     version: int = 1  # of the computation; a model keeps the one it was fitted on
     form: Form = AS_IT_IS  # how picture files are best decoded for it
+    takes_words: bool = False  # whether it has `words` too: see `joint`
 
     @property
     @abstractmethod

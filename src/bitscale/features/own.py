@@ -14,14 +14,12 @@ layout     NCHW or NHWC; not needed where the shape of the input tells
 fit        middle: the middle square, where the input is a square; stretch: all of the picture
 output     the output that gives the vectors; the first unless said
 
-A name ends in `#` and a sha256 once the network was seen: the same network, wherever it lies, is the same features.
+What a name says besides, `own_names` tells.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,73 +29,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.arrays import Float32, Pixels
-from bitscale.data.root import data_root
-from bitscale.errors import DataError, InputError
+from bitscale.errors import InputError
 from bitscale.features.base import Features
+from bitscale.features.own_names import parts_of, pinned, place_of, same_network
 from bitscale.networks.foreign import Network, Onnx, OpenVino
 from bitscale.pictures.arrays import fit_pixels
 from bitscale.pictures.form import Form
 
-KINDS = ("onnx:", "openvino:")
-DIGITS = 32  # of the sha256 that a name carries
 _KEYS = {"size", "range", "mean", "std", "channels", "layout", "fit", "output"}
 _EXAMPLE = '{"range": 1, "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]}'
-
-
-def is_own(name: str) -> bool:
-    """Whether features of that name are of a network of the user's own."""
-    return name.startswith(KINDS)
-
-
-def pinned(name: str) -> str:
-    """The name with the network's sha256 behind it and the whole path in it, whatever folder one is in."""
-    kind, file, digits = _parts(name)
-    if digits:
-        return name
-    path = Path(os.path.abspath(file))
-    return f"{kind}{path}#{_sha256(path)[:DIGITS]}"
-
-
-def same_network(name: str) -> str:
-    """What identifies the features: kind and sha256, not where the file lies."""
-    kind, _, digits = _parts(name)
-    return f"{kind}{digits}"
-
-
-def _parts(name: str) -> tuple[str, str, str]:
-    """Kind, file and sha256 of a name."""
-    kind = next(kind for kind in KINDS if name.startswith(kind))
-    file, mark, digits = name.removeprefix(kind).rpartition("#")
-    if mark and len(digits) == DIGITS and all(c in "0123456789abcdef" for c in digits):
-        return kind, file, digits
-    return kind, name.removeprefix(kind), ""
-
-
-def _sha256(path: Path) -> str:
-    """Of the network and of what says how it takes pictures."""
-    state = hashlib.sha256()
-    beside = [path.with_suffix(".bin")] if path.suffix == ".xml" else []
-    for file in (path, *beside, path.with_suffix(".json")):
-        if file.is_file():
-            with file.open("rb") as opened:
-                state.update(hashlib.file_digest(opened, "sha256").digest())
-        elif file.suffix != ".json":
-            raise DataError(f"there is no network at {file}. Give the path of an ONNX file, or of an OpenVINO .xml.")
-    return state.hexdigest()
-
-
-def _found(file: str, digits: str) -> Path:
-    """The network where it lay, or in `weights` below the data root; one that changed is refused."""
-    places = [Path(file), data_root() / "weights" / Path(file).name]
-    path = next((place for place in places if place.is_file()), None)
-    if path is None:
-        raise DataError(f"the network {file} is not there any more. Put it there again, or into {places[1].parent}.")
-    if digits and not (actual := _sha256(path)).startswith(digits):
-        raise DataError(
-            f"{path} (or the JSON beside it) is not the network this was made with: its sha256 begins with "
-            f"{actual[:DIGITS]}, expected {digits}. Bring the old file back, or index with the new one."
-        )
-    return path
 
 
 @dataclass(frozen=True)
@@ -119,11 +59,10 @@ class OwnFeatures(Features):
     licence = "your own"
 
     def __init__(self, name: str) -> None:
-        kind, file, digits = _parts(name)
-        self.file = _found(file, digits) if digits else Path(os.path.abspath(file))
+        self.file = place_of(name)
         self.name = same_network(pinned(name))
-        self.network: Network = OpenVino(self.file) if kind == "openvino:" else Onnx(self.file)
-        self.manner = _manner(self.file, self.network)
+        self.network: Network = OpenVino(self.file) if parts_of(name)[0] == "openvino:" else Onnx(self.file)
+        self.manner = manner_of(self.file, self.network)
         self.form = self.manner.form
 
     @property
@@ -143,28 +82,30 @@ class OwnFeatures(Features):
 
     def compute(self, prepared: Pixels) -> Float32:
         """(m, H, W, 3) uint8 -> (m, dim)."""
-        manner = self.manner
-        batch: NDArray[Any] = prepared[..., ::-1] if manner.reverse else prepared
-        if not self.network.whole:
-            batch = (batch - manner.mean) / manner.spread
-        batch = batch.transpose(0, 3, 1, 2) if manner.planar else batch
-        return np.concatenate([self._run(some) for some in self._fitting(np.ascontiguousarray(batch))])
+        return vectors_of(prepared, self.network, self.manner, self.file)
 
-    def _fitting(self, batch: NDArray[Any]) -> list[NDArray[Any]]:
-        """As many images at a time as the network takes."""
-        most = self.network.shape[0] or len(batch)
-        return np.split(batch, range(most, len(batch), most)) if most else [batch]
 
-    def _run(self, batch: NDArray[Any]) -> Float32:
-        wanted, n = self.network.shape[0], len(batch)
-        if wanted and n < wanted:
-            batch = np.concatenate([batch, np.repeat(batch[-1:], wanted - n, axis=0)])
-        values = np.asarray(self.network.run(batch, self.manner.output), np.float32)[:n]
-        if values.ndim == 4:
-            values = values.mean(axis=(2, 3) if self.manner.planar else (1, 2))
-        if len(values) != n or values.size == 0:
-            raise InputError(f"{self.file} gives an output of shape {values.shape} for {n} pictures, no vectors.")
-        return values.reshape(n, -1)
+def vectors_of(images: Pixels, network: Network, manner: Manner, file: Path) -> Float32:
+    """What the network in a file gives for images in its form: (m, H, W, 3) uint8 -> (m, dim)."""
+    batch: NDArray[Any] = images[..., ::-1] if manner.reverse else images
+    if not network.whole:
+        batch = (batch - manner.mean) / manner.spread
+    batch = np.ascontiguousarray(batch.transpose(0, 3, 1, 2) if manner.planar else batch)
+    most = network.shape[0] or len(batch)  # as many at a time as it takes
+    some = np.split(batch, range(most, len(batch), most)) if most else [batch]
+    return np.concatenate([_run(one, network, manner, file) for one in some])
+
+
+def _run(batch: NDArray[Any], network: Network, manner: Manner, file: Path) -> Float32:
+    wanted, n = network.shape[0], len(batch)
+    if wanted and n < wanted:
+        batch = np.concatenate([batch, np.repeat(batch[-1:], wanted - n, axis=0)])
+    values = np.asarray(network.run(batch, manner.output), np.float32)[:n]
+    if values.ndim == 4:
+        values = values.mean(axis=(2, 3) if manner.planar else (1, 2))
+    if len(values) != n or values.size == 0:
+        raise InputError(f"{file} gives an output of shape {values.shape} for {n} pictures, no vectors.")
+    return values.reshape(n, -1)
 
 
 def _read_json(text: str, path: Path) -> dict[str, Any]:
@@ -178,10 +119,10 @@ def _read_json(text: str, path: Path) -> dict[str, Any]:
     return about
 
 
-def _manner(file: Path, network: Network) -> Manner:
-    """How the network takes pictures, by its own shape, its metadata and the JSON beside it."""
+def manner_of(file: Path, network: Network, told: dict[str, Any] | None = None) -> Manner:
+    """How the network takes pictures, by its own shape, what is `told`, its metadata and the JSON beside it."""
     beside = file.with_suffix(".json")
-    about = _read_json(network.about, file) if network.about.startswith("{") else {}
+    about = dict(told or {}) | (_read_json(network.about, file) if network.about.startswith("{") else {})
     about |= _read_json(beside.read_text(), beside) if beside.is_file() else {}
     if not about and not network.whole:
         raise InputError(f"how does {file.name} take pictures? Say it in {beside}, for example: {_EXAMPLE}")

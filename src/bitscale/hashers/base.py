@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -70,6 +70,7 @@ class Hasher(ABC):
         self.features_version: int | None = None  # None: the newest
         self.origin: Origin | None = None  # of the images it was fitted on; None where nobody said
         self.chosen: tuple[str, ...] = ()  # settings that a recipe chose by the training images, and why
+        self.kept_centre: Float32 | None = None  # of words, where a file told it
 
     @classmethod
     def configured(cls, n_bits: int, *, features: str, seed: int, recipe: str | None, given: Mapping[str, Any]) -> Self:
@@ -94,7 +95,7 @@ class Hasher(ABC):
     def recall(self, about: Mapping[str, Any]) -> None:
         """Take from a file's metadata what is no part of the model's identity.
 
-        These are the version of its features and where its training images came from.
+        These are the version of its features, where its training images came from, and the centre of words.
         """
         version = about.get("features_version", 1)  # files without it are older than any other version
         if type(version) is not int:
@@ -104,6 +105,8 @@ class Hasher(ABC):
         if table is not None and not isinstance(table, Mapping):
             raise InputError("origin must be a table.")
         self.origin = Origin.from_dict(table)
+        centre = about.get("words_centre")
+        self.kept_centre = None if centre is None else _checked_centre(centre, self._dim())
 
     @property
     def asked(self) -> Any:
@@ -162,6 +165,23 @@ class Hasher(ABC):
         return codes, Relaxed(np.tanh(values / self.arrays["spread"]), self.bit_weights, model=self.fingerprint)
 
     @property
+    def takes_words(self) -> bool:
+        """Whether words have codes too: see `encode_words`."""
+        return False
+
+    @property
+    def words_centre(self) -> Float32 | None:
+        """What the codes of words are taken about, (d,); None where words have no codes."""
+        return None
+
+    def encode_words(self, texts: Sequence[str]) -> tuple[Codes, Relaxed]:
+        """The codes of words, and these before the sign, where the features are of a joint image-text model."""
+        raise InputError(
+            f"this model ({self.name} on {self.features.partition('#')[0]}) knows pictures alone, no words. Index with "
+            "the features of a joint image-text model that you have, as in --features joint:FOLDER: docs/words.md."
+        )
+
+    @property
     def picture_form(self) -> Form:
         """How picture files are decoded for `encode`: grey or colour, and at which size."""
         if self.features == "none":
@@ -216,6 +236,15 @@ class Hasher(ABC):
                 "or scale them."
             )
         return np.ascontiguousarray(x, np.float32)
+
+
+def _checked_centre(values: Any, dim: int) -> Float32:
+    """The centre of words as a file tells it."""
+    good = isinstance(values, list) and len(values) == dim and all(isinstance(one, int | float) for one in values)
+    centre = np.array(values if good else [np.nan], np.float32)
+    if not np.isfinite(centre).all():
+        raise InputError(f"words_centre must hold {dim} numbers.")
+    return centre
 
 
 def some_rows(images: Any, start: int, stop: int) -> Any:

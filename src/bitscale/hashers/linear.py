@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.arrays import Float, Float32
+from bitscale.codes import Codes, Relaxed
 from bitscale.errors import InputError
+from bitscale.features.joint import JointFeatures
+from bitscale.features.own_names import JOINT
 from bitscale.hashers.base import Arrays
 from bitscale.hashers.classical import ClassicalHasher
 
@@ -22,6 +26,36 @@ class LinearHasher(ClassicalHasher):
 
     def _project(self, x: Float32, arrays: Arrays) -> Float32:
         return x @ arrays["matrix"] - arrays["offset"]
+
+    @property
+    def takes_words(self) -> bool:
+        """Whether words have codes too: where the features are of a joint image-text model."""
+        return self.features.startswith(JOINT)
+
+    @property
+    def words_centre(self) -> Float32 | None:
+        """What the codes of words are taken about, (d,): words lie elsewhere than pictures."""
+        if self.takes_words and self.kept_centre is None:
+            assert isinstance(self.extractor, JointFeatures)
+            self.kept_centre = self.extractor.words_centre
+        return self.kept_centre
+
+    def encode_words(self, texts: Sequence[str]) -> tuple[Codes, Relaxed]:
+        """The codes of words, and these before the sign: projections about a centre of their own.
+
+        How far words lie from their centre says nothing of how far pictures do, so that the values before the sign are
+        brought to the spread that pictures have.
+        """
+        centre = self.words_centre
+        if centre is None:
+            return super().encode_words(texts)
+        assert isinstance(self.extractor, JointFeatures)
+        values = (self.extractor.words(texts) - centre) @ self.arrays["matrix"]
+        spread = values / self.arrays["spread"]
+        spread /= np.maximum(np.sqrt(np.square(spread).mean(axis=1, keepdims=True)), 1e-12)
+        packed = np.packbits(values >= 0, axis=1)
+        codes = Codes.from_packed(packed, self.bit_weights, n_bits=self.n_bits, model=self.fingerprint)
+        return codes, Relaxed(np.tanh(spread), self.bit_weights, model=self.fingerprint)
 
 
 def linear_arrays(matrix: NDArray[np.floating], mean: NDArray[np.floating]) -> Arrays:

@@ -38,6 +38,7 @@ def write(hasher: Hasher, path: Path) -> None:
         "features_version": hasher.features_version or newest_version(hasher.features),
         "origin": None if hasher.origin is None else hasher.origin.to_dict(),
         "fingerprint": hasher.fingerprint,
+        **_words(hasher),
         "written_by": __version__,
     }
     payload = to_bytes(hasher.arrays, metadata={KEY: json.dumps(about, sort_keys=True)})
@@ -46,6 +47,15 @@ def write(hasher: Hasher, path: Path) -> None:
     except OSError as error:
         cure = "Check that its folder exists, may be written to and has free space"
         raise FileError(f"{path} cannot be written: {error.strerror}. {cure}.") from error
+
+
+def _words(hasher: Hasher) -> dict[str, Any]:
+    """The centre of words, so that it need not be made anew; nothing where there is none, or it cannot be made here."""
+    try:
+        centre = hasher.words_centre
+    except BitscaleError:  # told when words are searched for; pictures need it not
+        centre = None
+    return {} if centre is None else {"words_centre": [float(value) for value in centre]}
 
 
 def read(path: Path) -> tuple[dict[str, Any], Arrays]:

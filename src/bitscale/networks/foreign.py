@@ -23,32 +23,37 @@ class Network(Protocol):
         """One output of a batch."""
 
 
+def open_session(path: Path) -> Any:
+    """A network under onnxruntime, as onnxruntime has it."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = cores()
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # others decode meanwhile
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's errors have no common name
+        raise DataError(f"onnxruntime cannot run {path} ({error}). Is it an ONNX file?") from error
+
+
 class Onnx:
     """A network under onnxruntime."""
 
     def __init__(self, path: Path) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 3
-        options.intra_op_num_threads = cores()
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # others decode meanwhile
-        try:
-            self.session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # onnxruntime's errors have no common name
-            raise DataError(f"onnxruntime cannot run {path} ({error}). Is it an ONNX file?") from error
+        self.session = open_session(path)
         given = self.session.get_inputs()[0]
         self.name, self.shape = given.name, tuple(n if isinstance(n, int) and n > 0 else None for n in given.shape)
         self.whole, self.half = given.type == "tensor(uint8)", given.type == "tensor(float16)"
         self.about = str(self.session.get_modelmeta().custom_metadata_map.get("bitscale", ""))
+        self.outputs = [one.name for one in self.session.get_outputs()]
 
     def run(self, batch: NDArray[Any], output: str | None) -> NDArray[Any]:
         """One output of a batch."""
-        names = [one.name for one in self.session.get_outputs()]
-        if output is not None and output not in names:
-            raise InputError(f"the network has no output {output!r}. Its outputs: {', '.join(names)}.")
+        if output is not None and output not in self.outputs:
+            raise InputError(f"the network has no output {output!r}. Its outputs: {', '.join(self.outputs)}.")
         given = batch.astype(np.float16) if self.half else batch
-        values: NDArray[Any] = self.session.run([output or names[0]], {self.name: given})[0]
+        values: NDArray[Any] = self.session.run([output or self.outputs[0]], {self.name: given})[0]
         return values
 
 

@@ -76,11 +76,14 @@ class HowInQuery(How):
 
 
 class Query(BaseModel):
-    """What is asked about: an item, a ready code, or values before the sign."""
+    """What is asked about: an item, words, a ready code, or values before the sign."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     id: Annotated[ItemId | None, Field(description="an item of this collection")] = None
+    text: Annotated[
+        str | None, Field(min_length=1, max_length=1_000, description="words, where the collection `takes_words`")
+    ] = None
     code: Annotated[Base64 | None, Field(description="packed bits in base64, heaviest first")] = None
     relaxed: Annotated[
         list[Annotated[FiniteFloat, Field(ge=-1, le=1)]] | None,
@@ -90,9 +93,9 @@ class Query(BaseModel):
 
     @model_validator(mode="after")
     def _one_query(self) -> Self:
-        if sum(one is not None for one in (self.id, self.code, self.relaxed)) != 1:
-            raise ValueError("give exactly one of id, code and relaxed.")
-        if self.id is None and self.model is None:
+        if sum(one is not None for one in (self.id, self.text, self.code, self.relaxed)) != 1:
+            raise ValueError("give exactly one of id, text, code and relaxed.")
+        if self.id is None and self.text is None and self.model is None:
             raise ValueError("model must be given with code and relaxed: the fingerprint of the model they are of.")
         return self
 
@@ -176,6 +179,7 @@ class Info(Shown):
     method: str
     features: str
     takes_pictures: bool
+    takes_words: bool
     bit_weights: list[float]
     bytes_per_item: int
     writable: bool

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from bitscale.arrays import Progress
 from bitscale.codes import Codes, Relaxed, check_same_space
-from bitscale.collection.search.queries import Searchable
+from bitscale.collection.search.queries import Query, Searchable
 from bitscale.collection.search.results import Results
 from bitscale.collection.search.searcher import Searcher, Wanted
 from bitscale.collection.store.whole import whole
@@ -43,9 +43,10 @@ class Answering:
     @whole
     def search(
         self,
-        query: Searchable,
+        query: Searchable | None = None,
         k: int = 10,
         *,
+        text: str | Sequence[str] | None = None,
         bits: int | None = None,
         where: Any = None,
         radius: int | None = None,
@@ -57,6 +58,7 @@ class Answering:
     ) -> Results:
         """The k nearest items to each query: a picture's path, an item's id, an image, ready codes, or a list.
 
+        text          instead of a query: words, where the model is one of pictures and words (features="joint:FOLDER")
         bits          compare the first `bits` bits only
         where         only among items for which this holds, as for `select`
         radius        instead of k: all items within so many differing bits
@@ -68,7 +70,12 @@ class Answering:
         """
         if emphasis is not None:
             weights = self._emphasised(emphasis, weights)
+        if (query is None) == (text is None):
+            raise InputError("give what to search for: a query, or text.")
+        if text is not None:
+            query = [Query.of_text(words) for words in ([text] if isinstance(text, str) else text)]
         wanted = Wanted(k, bits, where, radius, max_distance, weights)
+        assert query is not None
         return self._searcher.search(query, wanted, skip_unread=skip_unread, progress=progress)
 
     def _emphasised(self, emphasis: Mapping[str, float], weights: ArrayLike | None) -> ArrayLike:

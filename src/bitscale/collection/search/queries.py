@@ -1,9 +1,9 @@
 """Queries: what is searched for, from whoever asks to the result, and the one way in which they become codes.
 
 A query is a picture's path, the id of an item, an image (an array, or Pillow's), or a code that is there already; for a
-model of one's own vectors (`features="none"`) such vectors. Picture files are decoded in worker processes under the
-same limits as the items; the workers stay warm between searches. Of pictures the look comes along, by which copies are
-told, and the code before the sign, by which ties are put in order.
+model of one's own vectors (`features="none"`) such vectors; for one of pictures and words together, words. Files of
+pictures are decoded in worker processes under the same limits as the items; the workers stay warm between searches. Of
+pictures the look comes along, by which copies are told, and the code before the sign, by which ties are put in order.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class Query:
     name: str
     id: int | None = None  # of the item
     path: str = ""  # of the picture file, absolute; of an item's too, once that is known
+    text: str = ""  # words in the place of a picture
 
     @classmethod
     def of_item(cls, id: int) -> Query:
@@ -51,6 +52,13 @@ class Query:
         """A picture file, named as it was given."""
         name = os.fspath(path)
         return cls(name, path=os.path.abspath(name))
+
+    @classmethod
+    def of_text(cls, words: str) -> Query:
+        """Words, for a model that knows them."""
+        if not isinstance(words, str) or not words.strip():
+            raise InputError(f"words to search for must be some text. Got {words!r}.")
+        return cls(words, text=words)
 
 
 @dataclass(frozen=True)
@@ -154,6 +162,11 @@ class Encoder:
             codes, relaxed = encode_images_both(self._model(index), list(images.values()))
             for row, (place, image) in enumerate(images.items()):
                 yield Answer(place, codes.packed[row], relaxed=relaxed.values[row], seen=seen_of(image))
+        texts = {place: query.text for place, query in enumerate(queries) if query.text}
+        if texts:
+            codes, relaxed = self._model(index).encode_words(list(texts.values()))
+            for row, place in enumerate(texts):
+                yield Answer(place, codes.packed[row], relaxed=relaxed.values[row])
         files = {place: query.path for place, query in enumerate(queries) if query.id is None and query.path}
         if files:
             yield from self._file_codes(files, self._model(index), progress)

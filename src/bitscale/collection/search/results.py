@@ -34,6 +34,7 @@ SAYS: dict[Verdict, str] = {
     "cannot tell": "too few bits to tell similar from chance here",
 }
 NO_MATCH = "no item passes the filter"
+WORDS = "the pictures nearest to these words; how near is near enough, codes cannot tell of words"
 GRADES: tuple[Grade, ...] = ("copy", "same kind", "cannot tell", "unlike")  # the first that a match has
 FINDS: dict[Grade, str] = {
     "copy": "this picture is here",
@@ -83,12 +84,16 @@ class Match:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether it is nearer than chance and the collection's own standard: see `explain`."""
+        """Whether it is nearer than chance and the collection's own standard: see `explain`; of words nobody knows."""
+        if self._row.query.text:
+            return "cannot tell"
         return self._row.cutoff.verdict(float(self._row.code_distances[self._place]))
 
     @property
     def grade(self) -> Grade:
         """What it is to the query: a copy, of the same kind, unlike; or codes cannot tell. See `grades`."""
+        if self._row.query.text:
+            return "cannot tell"  # limits are those between pictures
         copy = True if self.itself else self._row.copies[self._place]
         return graded(float(self._row.code_distances[self._place]), self._row.kind_limit, copy)
 
@@ -176,7 +181,7 @@ class Row(Sequence[Match]):
     @property
     def verdict(self) -> Verdict:
         """Whether anything similar was found, besides the item searched for."""
-        if self.cutoff.distance is None:
+        if self.cutoff.distance is None or self.query.text:
             return "cannot tell"
         others = (match for match in self if not match.itself)
         return "similar" if any(match.verdict == "similar" for match in others) else "not similar"
@@ -186,6 +191,8 @@ class Row(Sequence[Match]):
         """The verdict in words; empty where something similar was found."""
         if not self._results.version.n_items:
             return "there is nothing in this collection yet"
+        if self.query.text and self._results.matching != 0:
+            return WORDS
         return NO_MATCH if self._results.matching == 0 else SAYS[self.verdict]
 
     @property
@@ -193,6 +200,8 @@ class Row(Sequence[Match]):
         """The best grade in words."""
         if not self._results.version.n_items or self._results.matching == 0:
             return self.says
+        if self.query.text:
+            return WORDS
         return FINDS[self.grade] if len(self) else FINDS["unlike"]
 
     @property

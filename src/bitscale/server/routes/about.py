@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from bitscale.collection import Collection
+from bitscale.features import told_name
 from bitscale.server.answers import JsonAnswer, without_paths
 from bitscale.server.documented import errors, told
 from bitscale.server.homes import Home, HomeOf
@@ -59,8 +60,9 @@ def info_of(photos: Collection, home: Home) -> dict[str, Any]:
         "n_bits": photos.n_bits,
         "model": photos.model,
         "method": hasher.name,
-        "features": hasher.features,
+        "features": told_name(hasher.features),
         "takes_pictures": hasher.features != "none",
+        "takes_words": hasher.takes_words,
         "bit_weights": photos.bit_weights.tolist(),
         "bytes_per_item": (photos.n_bits + 7) // 8,
         "writable": home.writable,

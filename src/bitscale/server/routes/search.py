@@ -1,4 +1,4 @@
-"""Searching: by an item, a ready code or values before the sign, and by an uploaded picture."""
+"""Searching: by an item, words, a ready code or values before the sign, and by an uploaded picture."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from fastapi import APIRouter, Query, Request
 
 from bitscale.codes import Codes, Relaxed
 from bitscale.collection import Collection
+from bitscale.collection.search.queries import Query as Words
 from bitscale.collection.search.queries import Searchable
 from bitscale.errors import InputError
 from bitscale.server import shown
@@ -30,7 +31,9 @@ AT = "/v1/collections/{collection}/search"
 
 @router.post(AT, responses=told(Answer) | errors(404, 413, 415, 422))
 async def search(home: HomeOf, body: Search) -> JsonAnswer:
-    """The items nearest to an item, a code, or relaxed values."""
+    """The items nearest to an item, words, a code, or relaxed values."""
+    if body.text is not None:  # through a network, as pictures go
+        return JsonAnswer(await home.look(lambda photos: find(photos, home, Words.of_text(body.text or ""), body)))
     found = await home.search(
         lambda photos: find(photos, home, query_of(body, home, photos), body), quick=is_quick(body)
     )
@@ -83,6 +86,8 @@ def query_of(body: Asking, home: Home, photos: Collection) -> Searchable:
     """What to search for."""
     if body.id is not None:
         return body.id
+    if body.text is not None:
+        return photos.hasher.encode_words([body.text])[1]
     weights = home.weights(photos, body.model or "")
     if body.relaxed is not None:
         return Relaxed([body.relaxed], weights, model=body.model)

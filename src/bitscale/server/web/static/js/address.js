@@ -1,6 +1,6 @@
 // The search as the address bar holds it, so that it can be shared, reloaded and gone back to.
 //
-//   c      the collection              q      id:17, or code:BASE64 with m, the model it is of
+//   c      the collection              q      id:17, text:WORDS, or code:BASE64 with m, its model
 //   view   browse or duplicates        bits   how many are compared
 //   where  a condition, may repeat     e      what matters, as kind:1
 //   compare  the item looked at beside the query
@@ -10,6 +10,7 @@ export function read(text = location.search) {
   const asked = given.get("q") || "";
   let query = null;
   if (/^id:\d+$/.test(asked)) query = { id: Number(asked.slice(3)) };
+  else if (/^text:\s*\S/.test(asked)) query = { text: asked.slice(5) };
   else if (asked.startsWith("code:") && given.get("m")) query = { code: asked.slice(5), model: given.get("m") };
   const emphasis = {};
   for (const one of given.getAll("e")) {
@@ -35,6 +36,7 @@ export function write(state) {
   if (state.collection) given.set("c", state.collection);
   if (state.view !== "search") given.set("view", state.view);
   if (state.query?.id !== undefined) given.set("q", `id:${state.query.id}`);
+  else if (state.query?.text) given.set("q", `text:${state.query.text}`);
   else if (state.query) { given.set("q", `code:${state.query.code}`); given.set("m", state.query.model); }
   if (state.bits) given.set("bits", state.bits);
   for (const one of state.where) given.append("where", one);

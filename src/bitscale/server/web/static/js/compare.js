@@ -19,7 +19,7 @@ export function draw(state, info, answer, onclose) {
     ...Object.entries(match.item.metadata).slice(0, 6).map(([name, value]) => [name, String(value)])];
   const heaviest = (match.disagree || []).slice(0, 12).map((bit) => `${bit + 1} (${info.bit_weights[bit].toFixed(2)})`).join(", ");
   show(dialog, h("div", { class: "dialog-head" }, h("h2", { id: "compare-title" }, "Compare"), h("button", { type: "button", class: "quiet", id: "compare-close", onclick: () => dialog.close() }, "Close")),
-    h("div", { class: "pair" }, h("figure", {}, left, h("figcaption", {}, mine ? mine.name || "Pasted picture" : state.query.id !== undefined ? `item ${state.query.id}` : "A code from a link")),
+    h("div", { class: "pair" }, h("figure", {}, left, h("figcaption", {}, mine ? mine.name || "Pasted picture" : state.query.id !== undefined ? `item ${state.query.id}` : state.query.text || "A code from a link")),
       h("figure", {}, full(state.collection, match.item, `The result ${nameOf(match.item)}`), h("figcaption", {}, nameOf(match.item)))),
     h("dl", { class: "facts bits-table" }, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
     h("div", { class: "bits-table" }, strip(info.bit_weights, answer.bits, match.disagree || [], 34),

@@ -108,11 +108,13 @@ async function upload(file) {
   } catch (error) { failed(error, () => upload(file)); }
 }
 
-function again(id) {
+const again = (id) => searchFor({ id });
+
+function searchFor(asked) {
   query.forget();
   feedback.clear();
   learned = null;
-  go({ view: "search", query: { id }, compare: null });
+  go({ view: "search", query: asked, compare: null });
   draw();
   scrollTo({ top: 0 });
 }
@@ -150,7 +152,7 @@ const drawFeedback = () => feedback.draw(at("feedback"), state, info(), role ===
 
 function drawSide() {
   const here = info();
-  query.draw(at("query"), state, here, take, () => { query.forget(); feedback.clear(); learned = null; go({ query: null, compare: null }); draw(); });
+  query.draw(at("query"), state, here, take, () => { query.forget(); feedback.clear(); learned = null; go({ query: null, compare: null }); draw(); }, (text) => searchFor({ text }));
   at("bits").hidden = !state.query && !query.file();
   if (!at("bits").hidden) bits.draw(at("bits"), here, used(), setBits);
   emphasis.draw(at("emphasis"), here, state.emphasis, (now) => { go({ emphasis: now }, { replace: true }); if (state.query) find({ explain: false }); });

@@ -1,4 +1,4 @@
-// What to search for: a picture that is dropped, pasted or chosen, or an item that was clicked.
+// What to search for: a picture that is dropped, pasted or chosen, an item that was clicked, or words.
 import * as api from "./api.js";
 import { at, h, show, svg } from "./dom.js";
 import { image, nameOf } from "./tile.js";
@@ -28,11 +28,18 @@ export function listen(onfile) {
   return take;
 }
 
-export function draw(place, state, info, take, onclear) {
+function words(text, onwords) {
+  const field = h("input", { type: "text", id: "words", maxlength: 1000, value: text || "", "aria-label": "Search by words", placeholder: "red car at night" });
+  const send = (event) => { event.preventDefault(); if (field.value.trim()) onwords(field.value.trim()); };
+  return h("form", { class: "row", onsubmit: send }, field, h("button", { type: "submit", id: "ask-words" }, "Search"));
+}
+
+export function draw(place, state, info, take, onclear, onwords) {
   const input = h("input", { type: "file", accept: "image/*", class: "hidden", id: "file", tabindex: "-1", "aria-hidden": "true", onchange: (event) => take(event.target.files) });
   const choose = (words, kind) => h("button", { type: "button", class: kind, id: "choose", onclick: () => input.click() }, words);
   if (!state.query && !chosen) {
-    show(place, h("h2", {}, "Search by picture"),
+    show(place, h("h2", {}, info.takes_words ? "Search by picture or words" : "Search by picture"),
+      info.takes_words && words("", onwords),
       info.takes_pictures
         ? h("div", { class: "drop" }, icon(), h("p", {}, "Drop a picture anywhere, or paste one"), choose("Choose a picture", "main"), input)
         : h("p", { class: "muted" }, "This collection's model takes vectors, not pictures. Click an item to search for others like it."));
@@ -41,10 +48,11 @@ export function draw(place, state, info, take, onclear) {
   const ofItem = !chosen && state.query.id !== undefined;
   const preview = chosen
     ? h("img", { class: "picture", src: chosen.address, alt: "The picture searched for" })
-    : h("div", { class: "no-picture" }, ofItem ? "" : "a shared code");
-  const name = h("strong", { id: "asked-name" }, chosen ? chosen.file.name || "Pasted picture" : ofItem ? `item ${state.query.id}` : "A code from a link");
+    : h("div", { class: "no-picture" }, ofItem ? "" : state.query.text ? "words" : "a shared code");
+  const name = h("strong", { id: "asked-name" }, chosen ? chosen.file.name || "Pasted picture" : ofItem ? `item ${state.query.id}` : state.query.text || "A code from a link");
   show(place, h("div", { class: "card-head" }, h("h2", {}, "Searching for"), h("button", { type: "button", class: "quiet small", id: "clear", onclick: onclear }, "Clear")),
-    h("div", { class: "asked" }, preview, h("div", { class: "asked-words" }, name, info.takes_pictures && choose("Another picture", "small"), input)));
+    h("div", { class: "asked" }, preview, h("div", { class: "asked-words" }, name, info.takes_pictures && choose("Another picture", "small"), input)),
+    info.takes_words && words(chosen ? "" : state.query?.text, onwords));
   if (!ofItem) return;
   api.item(state.collection, state.query.id).then((item) => {
     name.textContent = nameOf(item);
