@@ -62,25 +62,28 @@ def push(
     address: str,
     *,
     approximate: str | None = None,
-    looks: bool = True,
+    looks: bool | None = None,
     batch: int = BATCH,
     progress: Progress | None = None,
 ) -> Pushed:
     """Bring the engine at an address level with a collection; made there if it is not.
 
     approximate   of Milvus, when it is made there: "ivf" or "hnsw", quicker and not exact; its recall is measured
-    looks         also bring small copies of the pictures, by which copies are told: 2 kB each
+    looks         also bring small copies of the pictures, by which copies are told, 2 kB each: unless said, as the
+                  last push there did, and the first does
     batch         items a commit
 
     A collection of another origin or model under that name is refused. Stopped, the same call goes on.
     """
     with target(collection, address, approximate) as index:
         notes, cursor = index.notes(), cursor_of(collection)
+        before = notes.get(WITH_LOOKS)
+        looks = before != str(False) if looks is None else looks
         recall = Recall.read(notes.get(RECALL))
         kept = Cursor.read(notes.get(CURSOR))
-        if kept == cursor and notes.get(WITH_LOOKS) == str(looks):
+        if kept == cursor and before == str(looks):
             return Pushed(items=len(index), recall=recall)
-        apart = since(collection, kept) if notes.get(WITH_LOOKS) == str(looks) else None
+        apart = since(collection, kept) if before == str(looks) else None
         if apart is None:
             found = compared(collection, index, looks)
         else:
