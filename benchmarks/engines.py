@@ -29,10 +29,11 @@ from bitscale.collection.engines.beside import beside
 from bitscale.collection.engines.push import BATCH, Pushed, origin_of, push
 from bitscale.collection.engines.recall import measured_recall
 from bitscale.index.engines import connect
-from bitscale.index.engines import milvus as milvus_index
+from bitscale.index.engines import milvus_items as milvus_index
+from bitscale.index.engines.forms import Ask, Facts
 from bitscale.index.engines.postgres_server import connect as connect_postgres
 from bitscale.index.engines.postgres_sql import masks
-from bitscale.index.engines.remote import Ask, Facts, RemoteIndex
+from bitscale.index.engines.remote import RemoteIndex
 from generate import codes as generated
 from timing import interleaved, machine
 

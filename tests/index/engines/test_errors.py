@@ -8,7 +8,7 @@ import pytest
 import bitscale as bs
 from bitscale.errors import EngineError, ModelMismatch, NotInEngine
 from bitscale.index.engines import connect
-from bitscale.index.engines.remote import Facts
+from bitscale.index.engines.forms import Facts
 from tests import servers
 
 CODES = bs.Codes.from_packed(np.arange(4, dtype=np.uint8)[:, None], np.ones(8))

@@ -28,7 +28,8 @@ from bitscale.collection.search.explain import NEAREST, SAMPLE, sample, usual_of
 from bitscale.errors import EngineError, InputError
 from bitscale.index.base import I64
 from bitscale.index.engines import connect
-from bitscale.index.engines.remote import Beside, Facts, RemoteIndex
+from bitscale.index.engines.forms import Beside, Facts
+from bitscale.index.engines.remote import RemoteIndex
 
 BATCH = 10_000  # items a commit
 CURSOR, WITH_LOOKS = "cursor", "looks"
