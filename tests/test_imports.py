@@ -26,6 +26,7 @@ HEAVY = {
     "faiss",
     "psycopg",
     "pymilvus",
+    "grpc",
     "openvino",
     "jinja2",
     "urllib",

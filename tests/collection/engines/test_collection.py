@@ -126,7 +126,7 @@ def test_pictures_are_searched_for_with_the_model(both, tmp_path):
     assert plain(theirs) == plain(ours)
     assert theirs[0][0].itself
     theirs.save_html(tmp_path / "found.html")
-    assert b"Search in served" in (tmp_path / "found.html").read_bytes()
+    assert f"Search in {there.path.name}" in (tmp_path / "found.html").read_text()
     with EngineCollection.open(str(there.path)) as bare:
         assert plain(bare.search(5)) == plain(here.search(5))
         with pytest.raises(EngineError, match="holds codes and no model") as error:

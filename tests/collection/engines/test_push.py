@@ -189,7 +189,7 @@ def test_another_model_is_refused(photos, address):
     push(photos, address)
     other = bs.make_hasher("lsh", n_bits=64, features="none").fit(vectors())
     ids = photos.index.ids()
-    photos.stage(ids, bs.Codes(some_codes(N).packed, other.bit_weights, other.fingerprint), other)
+    photos.stage(ids, bs.Codes(some_codes(N).packed, np.ones(64), other.fingerprint), other)
     photos.switch(other)
     with pytest.raises(EngineError, match="codes of another model") as error:
         push(photos, address)
