@@ -20,6 +20,7 @@ from bitscale.collection.upkeep.compact import compact
 from bitscale.collection.upkeep.create import create
 from bitscale.collection.upkeep.erase import Erased, erase
 from bitscale.collection.upkeep.verify import Verification, verify
+from bitscale.errors import InputError
 from bitscale.hashers import Hasher
 from bitscale.hashers.picture_codes import check_takes_pictures
 from bitscale.pictures.decode import LIMITS, Limits

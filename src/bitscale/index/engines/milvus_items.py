@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bitscale.codes import Codes
 from bitscale.errors import EngineError, NotInEngine
-from bitscale.index.base import I64
+from bitscale.index.base import I64, check_ids
 from bitscale.index.engines.address import Address, parse_address
 from bitscale.index.engines.forms import FORMAT, Among, Beside, Condition, Facts, Stored, other_format
 from bitscale.index.engines.milvus_server import (
@@ -63,6 +64,7 @@ class MilvusItems(RemoteIndex):
     def __init__(self, address: Address, facts: Facts, client: MilvusClient, kept: Kept) -> None:
         super().__init__(address, facts)
         self._client, self.collection, self._kept = client, PREFIX + address.name, kept
+        self._made_here = False  # by this object: nobody else has sent anything there that may still arrive
 
     @classmethod
     def create(cls, address: str, facts: Facts) -> Self:
@@ -76,6 +78,7 @@ class MilvusItems(RemoteIndex):
             make_items(client, PREFIX + place.name, len(facts.bit_weights), facts.approximate)
             index = cls(place, facts, client, Kept())
             index._write_facts()
+            index._made_here = True
         return index
 
     @classmethod
@@ -152,14 +155,27 @@ class MilvusItems(RemoteIndex):
         new = np.arange(kept.next_id, kept.next_id + len(packed), dtype=np.int64) if ids is None else ids
         if ids is not None:
             refuse_known(self._known(np.unique(ids)))
-        kept.next_id, kept.next_stamp = max(kept.next_id, int(new.max()) + 1), stamp + 1
-        self._write_facts()  # first: ids given out are never given out again
-        for start in range(0, len(new), BATCH):
-            some = slice(start, start + BATCH)
-            self._upsert(new[some], stamp, signs_of(packed[some], self.n_bits), _part(beside, some))
+        self._store(packed, new, stamp, beside)
         return new
 
-    def _upsert(self, ids: I64, stamps: int | list[int], signs: NDArray[np.float32], beside: Beside | None) -> None:
+    def put(self, codes: Codes, ids: I64, beside: Beside) -> None:
+        """Add codes under their ids, each with a text beside it; what is there under them already is replaced."""
+        self.check_codes(codes)
+        with self._adding:
+            self._store(codes.packed, check_ids(ids, len(codes)), self._stamp(), beside)
+
+    def _store(self, packed: NDArray[np.uint8], ids: I64, stamp: int, beside: Beside | None) -> None:
+        kept = self._kept
+        kept.next_id, kept.next_stamp = max(kept.next_id, int(ids.max(initial=-1)) + 1), stamp + 1
+        self._write_facts()  # first: ids given out are never given out again
+        for start in range(0, len(ids), BATCH):
+            some = slice(start, start + BATCH)
+            self._upsert(ids[some], stamp, signs_of(packed[some], self.n_bits), _part(beside, some), self._made_here)
+
+    def _upsert(
+        self, ids: I64, stamps: int | list[int], signs: NDArray[np.float32], beside: Beside | None, new: bool = False
+    ) -> None:
+        """Store items in the place of those that have their ids; `new`: nobody can have sent them before."""
         n = len(ids)
         beside = beside or Beside(np.zeros(n, np.int64), ["{}"] * n, ["{}"] * n, [None] * n)
         texts = [checked_text(text) for text in beside.texts]
@@ -167,6 +183,13 @@ class MilvusItems(RemoteIndex):
         added = [stamps] * n if isinstance(stamps, int) else stamps
         rows = zip(ids.tolist(), added, signs, beside.digests.tolist(), texts, beside.facts, looks, strict=True)
         data = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+        if new:
+            try:
+                with telling(self.address):
+                    self._client.insert(self.collection, data, timeout=SECONDS)
+                return
+            except EngineError:  # it may have arrived all the same: from now on, replace
+                self._made_here = False
         self._call(self._client.upsert, self.collection, data, timeout=SECONDS)
 
     def _delete(self, ids: I64) -> int:
