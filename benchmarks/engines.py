@@ -26,13 +26,14 @@ import numpy as np
 import bitscale as bs
 from bitscale import hamming
 from bitscale.collection.engines.beside import beside
-from bitscale.collection.engines.push import BATCH, Pushed, origin_of, push
+from bitscale.collection.engines.push import BATCHES, Pushed, origin_of, push
 from bitscale.collection.engines.recall import measured_recall
 from bitscale.index.engines import connect
-from bitscale.index.engines import milvus as milvus_index
+from bitscale.index.engines import milvus_items as milvus_index
+from bitscale.index.engines.forms import Ask, Facts
 from bitscale.index.engines.postgres_server import connect as connect_postgres
 from bitscale.index.engines.postgres_sql import masks
-from bitscale.index.engines.remote import Ask, Facts, RemoteIndex
+from bitscale.index.engines.remote import RemoteIndex
 from generate import codes as generated
 from timing import interleaved, machine
 
@@ -176,9 +177,9 @@ def pushing(engine: str, codes: bs.Codes) -> dict:
 def alone(engine: str, photos: bs.Collection) -> float:
     """Seconds for the same columns in the same batches, which are in memory before the clock runs."""
     index = empty(engine, "bench_peer", photos.index)
-    ids, seconds = photos.index.ids(), 0.0
-    for first in range(0, len(ids), BATCH):
-        some = ids[first : first + BATCH]
+    ids, seconds, batch = photos.index.ids(), 0.0, BATCHES[index.address.scheme]
+    for first in range(0, len(ids), batch):
+        some = ids[first : first + batch]
         told = beside(photos.rows_of(some.tolist()), {}, index.address.scheme)
         packed = photos.index.get(some).packed
         seconds += (copied if engine != "milvus" else inserted)(index, some, packed, told)

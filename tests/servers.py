@@ -37,7 +37,7 @@ def address(engine: str, name: str) -> str:
     if engine not in known:
         pytest.skip(f"{engine} is not running here: make engines")
     os.environ["PGPASSWORD"], os.environ["MILVUS_TOKEN"] = PASSWORD, MILVUS_TOKEN
-    return known[engine].format(name=name)
+    return known[engine].format(name=name + os.environ.get("PYTEST_XDIST_WORKER", ""))  # workers share the servers
 
 
 def free_ports(n: int) -> list[int]:

@@ -27,6 +27,7 @@ HEAVY = {
     "psycopg",
     "pymilvus",
     "tokenizers",
+    "grpc",
     "openvino",
     "jinja2",
     "urllib",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -28,8 +30,11 @@ def push(
         typer.Option(help="Of Milvus: ivf or hnsw. Quicker, not exact; says how much of the nearest it finds."),
     ] = None,
     looks: Annotated[
-        bool, typer.Option(help="Bring the small copies too by which copies are told: 2 kB an item.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--looks/--no-looks", help="Bring the small copies too by which copies are told, 2 kB an item, or do not."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Bring an engine level with a collection: codes and what is known of each item. Pictures stay where they are.
@@ -40,15 +45,13 @@ def push(
 
     Try: bitscale push holiday.bsc postgresql://me@localhost/photos?collection=holiday --verify 100
     """
-    from dataclasses import asdict
-
     from bitscale.collection.engines.push import push as run
     from bitscale.collection.engines.verify import differences
 
     with open_for_reading(collection) as photos:
         with progress_bar(as_json) as show:
-            how = {"approximate": approximate, "looks": looks}
-            done = run(photos, address, **how, progress=lambda n, total: show("adding items", n, total))
+            tell = partial(show, "adding items")
+            done = run(photos, address, approximate=approximate, looks=looks, progress=tell)
         apart = differences(photos, address, verify) if verify else []
     if as_json:
         counts = {"added": done.added, "updated": done.updated, "removed": done.removed, "items": done.items}

@@ -6,7 +6,7 @@ import pytest
 import bitscale as bs
 from bitscale.errors import InputError, ModelMismatch
 from bitscale.index.engines import connect
-from bitscale.index.engines.remote import Facts
+from bitscale.index.engines.forms import Facts
 from tests import oracle, servers
 from tests.conftest import TORTURE
 

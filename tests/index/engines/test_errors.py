@@ -8,7 +8,7 @@ import pytest
 import bitscale as bs
 from bitscale.errors import EngineError, ModelMismatch, NotInEngine
 from bitscale.index.engines import connect
-from bitscale.index.engines.remote import Facts
+from bitscale.index.engines.forms import Facts
 from tests import servers
 
 CODES = bs.Codes.from_packed(np.arange(4, dtype=np.uint8)[:, None], np.ones(8))
@@ -54,12 +54,13 @@ def test_a_wrong_password_of_milvus(monkeypatch):
 
 @pytest.mark.parametrize("engine", servers.ENGINES)
 def test_codes_of_another_length_or_model(engine):
-    with connect.create(servers.address(engine, "length"), Facts.of(CODES)) as index:
+    codes = bs.Codes(CODES.packed, CODES.bit_weights, "one")
+    with connect.create(servers.address(engine, "length"), Facts.of(codes)) as index:
         try:
-            index.add(CODES)
+            index.add(codes)
             longer = bs.Codes.from_packed(np.zeros((1, 2), np.uint8), np.ones(16))
             for use in (lambda: index.add(longer), lambda: index.search(longer, 1)):
-                with pytest.raises(ModelMismatch, match="16 bits"):
+                with pytest.raises(ModelMismatch, match="16-bit codes"):
                     use()
             with pytest.raises(ModelMismatch, match="another"):
                 index.add(bs.Codes(CODES.packed, CODES.bit_weights, "another"))
@@ -91,7 +92,7 @@ def test_a_connection_that_was_cut_is_made_again(engine):
     with connect.create(servers.address(engine, "cut"), Facts.of(CODES)) as index:
         index.add(CODES)
         killer = connect.open_index(servers.address(engine, "cut"))
-        killer._one("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+        killer._one("SELECT pg_terminate_backend(%s)", (index._one("SELECT pg_backend_pid()"),))
         with pytest.raises(EngineError, match="run the same command again"):
             index.search(CODES[:1], 1)
         assert index.search(CODES[:1], 1).ids.tolist() == [[0]]

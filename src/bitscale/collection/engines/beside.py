@@ -10,7 +10,7 @@ from bitscale.collection.engines import where_milvus, where_postgres
 from bitscale.collection.engines.texts import Row, digest_of, text_of
 from bitscale.collection.opened import Opened
 from bitscale.collection.store.seen import Seen
-from bitscale.index.engines.remote import Beside
+from bitscale.index.engines.forms import Beside
 
 FACTS = {"postgresql": where_postgres.facts_of, "milvus": where_milvus.facts_of}
 

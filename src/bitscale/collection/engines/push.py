@@ -28,9 +28,11 @@ from bitscale.collection.search.explain import NEAREST, SAMPLE, sample, usual_of
 from bitscale.errors import EngineError, InputError
 from bitscale.index.base import I64
 from bitscale.index.engines import connect
-from bitscale.index.engines.remote import Beside, Facts, RemoteIndex
+from bitscale.index.engines.forms import Beside, Facts
+from bitscale.index.engines.remote import RemoteIndex
 
-BATCH = 10_000  # items a commit
+BATCHES = {"postgresql": 10_000, "milvus": 50_000}  # items a commit
+COMPARED = 10_000  # items whose digests are compared at a time
 CURSOR, WITH_LOOKS = "cursor", "looks"
 LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # at which a push measures how near items are
 MOST_FACETS = 16_000  # characters
@@ -62,30 +64,33 @@ def push(
     address: str,
     *,
     approximate: str | None = None,
-    looks: bool = True,
-    batch: int = BATCH,
+    looks: bool | None = None,
+    batch: int | None = None,
     progress: Progress | None = None,
 ) -> Pushed:
     """Bring the engine at an address level with a collection; made there if it is not.
 
     approximate   of Milvus, when it is made there: "ivf" or "hnsw", quicker and not exact; its recall is measured
-    looks         also bring small copies of the pictures, by which copies are told: 2 kB each
-    batch         items a commit
+    looks         also bring small copies of the pictures, by which copies are told, 2 kB each: unless said, as the
+                  last push there did, and the first does
+    batch         items a commit, of which an engine takes 10,000 (PostgreSQL) or 50,000 (Milvus) unless said
 
     A collection of another origin or model under that name is refused. Stopped, the same call goes on.
     """
     with target(collection, address, approximate) as index:
         notes, cursor = index.notes(), cursor_of(collection)
+        before = notes.get(WITH_LOOKS)
+        looks = before != str(False) if looks is None else looks
         recall = Recall.read(notes.get(RECALL))
         kept = Cursor.read(notes.get(CURSOR))
-        if kept == cursor and notes.get(WITH_LOOKS) == str(looks):
+        if kept == cursor and before == str(looks):
             return Pushed(items=len(index), recall=recall)
-        apart = since(collection, kept) if notes.get(WITH_LOOKS) == str(looks) else None
+        apart = since(collection, kept) if before == str(looks) else None
         if apart is None:
             found = compared(collection, index, looks)
         else:
             found = Difference(*settled(index, *apart), np.empty(0, np.int64))
-        done = levelled(collection, index, found, looks, batch, progress)
+        done = levelled(collection, index, found, looks, batch or BATCHES[index.address.scheme], progress)
         if index.facts.approximate is not None:
             done.recall = recall = measured_recall(collection.index, index)
         told = about(collection) | ({} if recall is None else {RECALL: json.dumps(asdict(recall))})
@@ -142,7 +147,7 @@ def compared(collection: Opened, index: RemoteIndex, looks: bool) -> Difference:
     both, _, at = np.intersect1d(here, there, assume_unique=True, return_indices=True)
     changed: list[int] = []
     known = dict(zip(both.tolist(), digests[at].tolist(), strict=True))
-    for rows in _batches(collection, both, BATCH):
+    for rows in _batches(collection, both, COMPARED):
         told = digests_of(rows, sights_of(collection, [row[0] for row in rows], looks))
         changed += [row[0] for row, digest in zip(rows, told, strict=True) if known[row[0]] != digest]
     missing, gone = np.setdiff1d(here, there, assume_unique=True), np.setdiff1d(there, here, assume_unique=True)

@@ -24,7 +24,8 @@ from bitscale.collection.store.text_search import TEXT_SEARCH
 from bitscale.collection.where import Condition, conditions_of
 from bitscale.index.base import Index
 from bitscale.index.engines.address import Address
-from bitscale.index.engines.remote import Among, RemoteIndex
+from bitscale.index.engines.forms import Among
+from bitscale.index.engines.remote import RemoteIndex
 from bitscale.index.exact import ExactIndex
 from bitscale.pictures.pool import Pool
 

@@ -3,8 +3,8 @@
 Milvus 2.3 binds no values, so nothing that was typed ever stands in an expression: names and texts stand there in
 hexadecimal, which also keeps their order, and numbers as numbers. Each value has a key that tells its kind:
 
-    mt, mn, mb, mc   metadata: text, number, truth (0 or 1), list or table; then the name in hexadecimal
-    et, en, eb, ec   EXIF
+    mt, mn, mb, mc, mz   metadata: text, number, truth (0 or 1), list or table, nothing; then the name in hexadecimal
+    et, en, eb, ec, ez   EXIF
 
 It cannot look inside a text (`~`): these conditions are left to whoever asks.
 """
@@ -48,7 +48,7 @@ def labels_of(text: str | None) -> str:
 
 @lru_cache(8192)
 def parts_of(prefix: str, text: str) -> str:
-    """The values of a table under keys that tell their kinds, each behind a comma; null is as good as nothing."""
+    """The values of a table under keys that tell their kinds, each behind a comma."""
     known = []
     for name, value in json.loads(text).items():
         if isinstance(value, bool):
@@ -58,6 +58,8 @@ def parts_of(prefix: str, text: str) -> str:
         elif value is not None:
             kind, told = ("t", value) if isinstance(value, str) else ("c", compact(value))
             known.append(f', "{prefix}{kind}{coded(name)}": "{coded(told)}"')
+        else:
+            known.append(f', "{prefix}z{coded(name)}": 0')
     return "".join(known)
 
 
@@ -68,7 +70,7 @@ def plain(value: float) -> int | float:
 
 def has_field(field: str) -> str:
     """That an item has this in its metadata."""
-    return " or ".join(f'(exists facts["m{kind}{coded(field)}"])' for kind in "tnbc")
+    return " or ".join(f'(exists facts["m{kind}{coded(field)}"])' for kind in "tnbcz")
 
 
 def expression(conditions: list[Condition]) -> str:

@@ -84,7 +84,7 @@ def compact(value: Any) -> str:
 
 def has_field(field: str) -> Sql:
     """That an item has this in its metadata."""
-    return "coalesce(facts->'metadata'->%s <> 'null'::jsonb, false)", [storable(field)]
+    return "coalesce(facts->'metadata' ? %s, false)", [storable(field)]
 
 
 def condition(where: Any) -> Sql:

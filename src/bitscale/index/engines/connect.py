@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bitscale.errors import NotInEngine
 from bitscale.index.engines.address import parse_address
+from bitscale.index.engines.forms import Facts
 from bitscale.index.engines.milvus import MilvusIndex
 from bitscale.index.engines.postgres import PostgresIndex
-from bitscale.index.engines.remote import Facts, RemoteIndex
+from bitscale.index.engines.remote import RemoteIndex
 
 ENGINES: dict[str, type[PostgresIndex | MilvusIndex]] = {"postgresql": PostgresIndex, "milvus": MilvusIndex}
 

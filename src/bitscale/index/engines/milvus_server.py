@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -56,6 +57,8 @@ def connect(address: Address) -> MilvusClient:
         from pymilvus import MilvusClient
     except ImportError:
         raise EngineError("milvus:// needs pymilvus. Install it: pip install 'pymilvus>=2.5,<2.6'") from None
+    for name in ("pymilvus", "pymilvus.milvus_client"):  # they write to stderr what we tell as an error
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     token = os.environ.get("MILVUS_TOKEN", "")
     host = f"[{address.host}]" if ":" in address.host else address.host
     own = f"bitscale-{uuid4().hex}"  # connections of one name are shared, and closed for all
@@ -66,12 +69,14 @@ def connect(address: Address) -> MilvusClient:
 @contextmanager
 def telling(address: Address) -> Iterator[None]:
     """Say of every error of the engine where it came from and what helps."""
+    from grpc import RpcError
     from pymilvus.exceptions import MilvusException
 
     try:
         yield
-    except MilvusException as error:
-        text = " ".join(str(error.message or error).split())[:300].rstrip(".")
+    except (MilvusException, RpcError) as error:  # the client lets some errors of its transport through
+        said = error.message or error if isinstance(error, MilvusException) else error.details()
+        text = " ".join(str(said).split())[:300].rstrip(".")
         raise EngineError(f"{address}: {text}. {_cure(text.lower())}") from None
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.index.base import I64
-from bitscale.index.engines.remote import Beside
+from bitscale.index.engines.forms import Beside
 
 SIGNATURE = b"PGCOPY\n\xff\r\n\0" + bytes(8)  # with no flags and no extension
 TRAILER = b"\xff\xff"

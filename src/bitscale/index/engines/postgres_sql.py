@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.index.engines.remote import Among, Ask
+from bitscale.index.engines.forms import Among, Ask
 
 PAGES_LOOKED_AT = 400  # of a table, for a first guess of the k-th distance
 PAGE = 8192
