@@ -65,7 +65,9 @@ def coins(rng: np.random.Generator, shape: tuple[int, int], share: float) -> NDA
     return bits
 
 
-def on_disk(folder: Path, kind: str, n: int, n_queries: int, seed: int = 0) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+def on_disk(
+    folder: Path, kind: str, n: int, n_queries: int, seed: int = 0
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Database and queries of 64 bits in mapped files, made once: they need not fit in memory."""
     paths = [folder / f"{kind}-{n}-{name}.npy" for name in ("codes", "queries")]
     if not all(path.exists() for path in paths):

@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,11 @@ def build_within(folder: Path, n: int, memory: int, tables: bool | int) -> None:
     start = time.perf_counter()
     bs.ExactIndex.build(place(folder, n, tables), codes(folder, n)[0], memory=memory, tables=tables, progress=show)
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    print(json.dumps({"seconds": time.perf_counter() - start, "peak_resident_bytes": int(status["VmHWM"].split()[0]) << 10}))
+    print(
+        json.dumps(
+            {"seconds": time.perf_counter() - start, "peak_resident_bytes": int(status["VmHWM"].split()[0]) << 10}
+        )
+    )
 
 
 def build(folder: Path, n: int, memory: int, tables: bool | int) -> dict[str, Any]:
@@ -89,7 +94,11 @@ def build(folder: Path, n: int, memory: int, tables: bool | int) -> dict[str, An
     done = subprocess.run([*map(str, words + chosen)], check=True, stdout=subprocess.PIPE, text=True)
     told = json.loads(done.stdout)
     say(f"built {n:,} in {told['seconds']:.0f} s")
-    return {"build_seconds": told["seconds"], "build_peak_resident_bytes": told["peak_resident_bytes"], "memory": memory}
+    return {
+        "build_seconds": told["seconds"],
+        "build_peak_resident_bytes": told["peak_resident_bytes"],
+        "memory": memory,
+    }
 
 
 def timed(folder: Path, n: int, tables: bool | int) -> dict[str, Any]:
@@ -137,6 +146,37 @@ def checked(folder: Path, n: int, tables: bool | int, n_queries: int) -> dict[st
     return {"checked_queries": n_queries, "equal_to_scan": same}
 
 
+def measure(
+    folder: Path,
+    sizes: list[int],
+    memory: str,
+    chosen: int | None,
+    n_queries: int = 200,
+    only: Sequence[str] = STAGES,
+    known: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Build, time and check indexes of these sizes; leaves with what is needed where there is no room."""
+    folder.mkdir(parents=True, exist_ok=True)
+    results, limit, tables = known or {"rows": []}, memory_of(memory), chosen or True
+    for n in sizes:
+        missing, words = room(folder, n, tables)
+        say(words + ".")
+        if "build" in only and missing > 0:
+            sys.exit(f"{missing / 1e9:.1f} GB are missing: nothing was built. Choose another folder, or fewer tables.")
+        row = next((r for r in results["rows"] if (r["n"], r["chosen_tables"]) == (n, chosen)), None)
+        if row is None:
+            row = {"n": n, "codes": kind_of(n), "n_bits": 64, "k": K, "chosen_tables": chosen}
+            results["rows"].append(row)
+        if "build" in only:
+            row |= build(folder, n, limit, tables)
+        if "time" in only:
+            row |= timed(folder, n, tables)
+        if "check" in only:
+            row |= checked(folder, n, tables, min(n_queries, n))
+        row["machine"] = machine()
+    return results
+
+
 def main() -> None:
     """Measure, and merge into the results file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -153,27 +193,10 @@ def main() -> None:
     if given.child:
         build_within(given.folder, int(given.items[0]), memory, tables)
         return
-    given.folder.mkdir(parents=True, exist_ok=True)
-    results = json.loads(given.out.read_text()) if given.out.exists() else {"rows": []}
-    for n in map(int, given.items):
-        missing, words = room(given.folder, n, tables)
-        say(words + ".")
-        if "build" in given.only and missing > 0:
-            sys.exit(f"{missing / 1e9:.1f} GB are missing: nothing was built. Choose another --folder, or fewer --tables.")
-        row = next((r for r in results["rows"] if (r["n"], r["chosen_tables"]) == (n, given.tables)), None)
-        if row is None:
-            row = {"n": n, "codes": kind_of(n), "n_bits": 64, "k": K, "chosen_tables": given.tables}
-            results["rows"].append(row)
-        for stage in given.only:
-            row |= (
-                build(given.folder, n, memory, tables)
-                if stage == "build"
-                else timed(given.folder, n, tables)
-                if stage == "time"
-                else checked(given.folder, n, tables, given.queries)
-            )
-        row["machine"] = machine()
-        given.out.write_text(json.dumps(results, indent=1) + "\n")
+    known = json.loads(given.out.read_text()) if given.out.exists() else None
+    sizes = [int(n) for n in given.items]
+    results = measure(given.folder, sizes, given.memory, given.tables, given.queries, given.only, known)
+    given.out.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

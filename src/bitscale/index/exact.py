@@ -28,11 +28,11 @@ from bitscale.index.base import (
 )
 from bitscale.index.call import MODES, Calls, integer_limits
 from bitscale.index.file import read_index, write_index
-from bitscale.index.planner import Strategy
 from bitscale.index.large.build import build_file
 from bitscale.index.large.how import How, Stages
 from bitscale.index.large.incoming import Batch
 from bitscale.index.large.needs import memory_of
+from bitscale.index.planner import Strategy
 from bitscale.index.segment import check_tables, living_items
 from bitscale.index.selection import Selection
 from bitscale.index.state import Builder, State, make_state

@@ -49,9 +49,7 @@ def check_tables(tables: bool | int) -> bool | int:
     return int(tables)
 
 
-def build_segment(
-    codes: U8, ids: I64, n_bits: int, kernel: Kernel, *, tables: bool | int, threads: int
-) -> Segment:
+def build_segment(codes: U8, ids: I64, n_bits: int, kernel: Kernel, *, tables: bool | int, threads: int) -> Segment:
     """Sort `codes` (n, n_bytes) under strictly increasing `ids` into a segment."""
     n = len(ids)
     ordinals, item_offsets, distinct = kernel.sort(codes, threads)

@@ -137,7 +137,9 @@ def _each_once(ordinals: U32) -> bool:
 
 def _climbs(offsets: NDArray[np.uint32], total: int) -> bool:
     ends = bool(offsets[0] == 0 and offsets[-1] == total)
-    return ends and all((np.diff(offsets[at : at + PART + 1].astype(np.int64)) >= 0).all() for at in range(0, len(offsets), PART))
+    return ends and all(
+        (np.diff(offsets[at : at + PART + 1].astype(np.int64)) >= 0).all() for at in range(0, len(offsets), PART)
+    )
 
 
 def _section(arrays: list[NDArray[Any]], which: object, dtype: Any) -> NDArray[Any]:

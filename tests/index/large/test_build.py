@@ -114,7 +114,7 @@ def test_codes_that_crowd_in_one_bucket(tmp_path, shared):
     """More codes in one bucket than may be in hand, and one code with more items than that."""
     rng = np.random.default_rng(0)
     bits = rng.integers(0, 2, (40_000, 64), dtype=np.uint8)
-    bits[:, :shared if shared == 8 else 22] = 0
+    bits[:, : shared if shared == 8 else 22] = 0
     if shared == 60:
         bits[:, 30:60] = 1
     bits[rng.random(40_000) < 0.2] = bits[0]
@@ -318,5 +318,3 @@ def test_a_build_stays_within_its_memory(tmp_path):
     """2M codes, sorted in several runs, by a process that the system gives no more than it was told to take."""
     told, _ = build_apart("RLIMIT_DATA", 300_000_000, tmp_path / "i.bsi", 2_000_000).communicate("", timeout=300)
     assert told.split() == ["2000000", "7"], told
-
-

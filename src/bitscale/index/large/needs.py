@@ -63,4 +63,3 @@ def memory_of(given: int | str | None) -> int:
     elif not isinstance(given, bool) and isinstance(given, int | np.integer) and given > 0:
         return int(given)
     raise InputError(f'memory must be a number of bytes, or a text like "8GB". Got {given!r}.')
-

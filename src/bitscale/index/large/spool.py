@@ -5,7 +5,6 @@ They are read and written, never mapped: what a build holds in memory is what it
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
 import shutil
@@ -41,6 +40,8 @@ def scratch_beside(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
+    import fcntl
+
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
