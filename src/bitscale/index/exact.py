@@ -52,8 +52,8 @@ class ExactIndex(Index):
 
     Items live in immutable segments: equal codes are stored once, removed ones are marked and left out, small
     segments are merged as they come. `tables=False` keeps the codes alone, in about a quarter of the memory,
-    and searches by the prefix table or the flat scan; `tables=2` chooses their number. Searches may run while another thread adds or removes;
-    each sees one consistent state.
+    and searches by the prefix table or the flat scan; `tables=2` chooses their number. Searches may run while
+    another thread adds or removes; each sees one consistent state.
 
     `kernel` is the machine's best, or one of `bitscale.native.choose`.
     """
@@ -270,8 +270,8 @@ class ExactIndex(Index):
     ) -> ExactIndex:
         """Build an index file of more codes than fit in memory, and map it.
 
-        batches        `Codes` (of a mapped file, say), or an iterable of `Codes`, numbered on, or of pairs (codes, ids),
-                       ids ascending throughout
+        batches        `Codes` (of a mapped file, say), or an iterable of `Codes`, numbered on, or of pairs
+                       (codes, ids), ids ascending throughout
         memory         what building may take at most: bytes, or a text like "8GB"; half of what is free when not said
         segment_items  items in one segment at most; one segment is searched fastest
         progress       called with what is being done, how many items are done, and of how many

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ def built(path, batches, most, *, tables=True, segment_items=1 << 31, kernel=Non
 def in_batches(codes, ids, rng, n=5):
     """Codes with ids in parts of any size, empty ones too."""
     borders = [0, *sorted(rng.integers(0, len(codes) + 1, n).tolist()), len(codes)]
-    for a, b in zip(borders, borders[1:], strict=False):
+    for a, b in pairwise(borders):
         yield (codes[a:b], ids[a:b]) if ids is not None else codes[a:b]
 
 
@@ -145,10 +146,10 @@ def test_a_mapped_file_of_codes_and_a_used_buffer(tmp_path):
             buffer[:] = packed[at : at + 100]
             yield bs.Codes.from_packed(buffer)
 
-    for given in (mapped, batches()):
+    for batched in (mapped, batches()):
         seen = []
         index = bs.ExactIndex.build(
-            tmp_path / "i.bsi", given, memory="1GB", progress=lambda *stage, seen=seen: seen.append(stage)
+            tmp_path / "i.bsi", batched, memory="1GB", progress=lambda *stage, seen=seen: seen.append(stage)
         )
         assert index.get(np.arange(5_000)) == mapped
         assert seen[-1] == ("merge", 5_000, 5_000)
@@ -257,7 +258,8 @@ def progress(what, done, total):
         sys.stdin.read()
 batches = (bs.Codes.from_packed(rng.integers(0, 256, (50_000, 8), dtype=np.uint8)) for _ in range(n // 50_000))
 try:
-    index = bs.ExactIndex.build(path, batches, memory=int(value) if limit == "RLIMIT_DATA" else "1GB", progress=progress)
+    memory = int(value) if limit == "RLIMIT_DATA" else "1GB"
+    index = bs.ExactIndex.build(path, batches, memory=memory, progress=progress)
     print(len(index), index.search(index.get([7]), 1).ids[0, 0])
 except bs.BitscaleError as error:
     print(type(error).__name__, error)

@@ -7,6 +7,7 @@ that each holds a limited number of items; a code that alone has more is a range
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -82,7 +83,7 @@ class Runs:
         every = max(1, most // step - len(self.runs))
         sample = sorted(code for run in self.runs for code in self._sample(run, step))
         borders = set(sample[every::every])
-        heavy = {a for a, b in zip(sample, sample[1:], strict=False) if a == b}
+        heavy = {a for a, b in pairwise(sample) if a == b}
         return sorted(borders | heavy | {code + b"\0" for code in heavy})
 
     def _sample(self, run: Run, step: int) -> list[bytes]:
