@@ -10,7 +10,7 @@ from bitscale.capacity.plan import SIZES, Load, plan, plans
 from bitscale.capacity.queue import cores_for, mean_work, simulate
 from bitscale.errors import InputError
 from bitscale.index.large.needs import needs
-from tests.cli.run import bitscale
+from tests.cli.run import inside
 
 
 def test_a_power_is_found_again():
@@ -72,11 +72,11 @@ def test_impossible_plans_are_refused(items, bits):
 
 
 def test_the_command_line():
-    told = json.loads(bitscale("bench", "capacity", "--items", "1e9", "--bits", 64, "--json").stdout)
+    told = json.loads(inside("bench", "capacity", "--items", "1e9", "--bits", 64, "--json").stdout)
     assert {row["items"] for row in told["rows"]} == {10**9}
     assert "embedded" in {row["engine"] for row in told["rows"]}
-    assert "extrapolated" in bitscale("bench", "capacity", "--items", "1e10").stdout
+    assert "extrapolated" in inside("bench", "capacity", "--items", "1e10").stdout
     for wrong in (["--items", "many"], ["--items", "0"], ["--rate", "0"], ["--what"]):
-        done = bitscale("bench", "capacity", *wrong)
+        done = inside("bench", "capacity", *wrong)
         assert done.returncode == 2, done
         assert done.stderr.startswith("bitscale: ")

@@ -39,9 +39,9 @@ class Section:
         data = memoryview(array.reshape(-1).view(np.uint8))
         while data:
             part = data[: CHUNK - self._in_chunk]
-            self._sums[-1:] = (
-                [zlib.crc32(part, self._sums[-1])] if self._in_chunk else [*self._sums[-1:], zlib.crc32(part)]
-            )
+            if not self._in_chunk:
+                self._sums.append(0)
+            self._sums[-1] = zlib.crc32(part, self._sums[-1])
             self._in_chunk = (self._in_chunk + len(part)) % CHUNK
             data = data[len(part) :]
 
