@@ -40,7 +40,7 @@ from bitscale.index.stored import Stored, disjoint
 from bitscale.machine import cores
 from bitscale.native import Kernel
 from bitscale.native import kernel as default_kernel
-from bitscale.native.layout import bits_set, count_bits
+from bitscale.native.layout import bits_set, count_bits, flags_of
 
 MOST_ITEMS = (1 << 32) - 2  # in one segment
 ONCE_SHARE = 100  # a filter used once is copied out only up to a hundredth of a segment
@@ -135,7 +135,8 @@ class ExactIndex(Index):
     def ids(self) -> I64:
         """The ids of all items, ascending."""
         state = self._now()
-        return living_items(state.segments, state.alive)[1] if state.segments else np.empty(0, np.int64)
+        living = [s.all_ids()[flags_of(alive, s.n_items)] for s, alive in zip(state.segments, state.alive, strict=True)]
+        return np.sort(np.concatenate([np.empty(0, np.int64), *living]))
 
     def get(self, ids: ArrayLike) -> Codes:
         """The codes of some items, in the order asked for."""

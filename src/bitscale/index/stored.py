@@ -136,10 +136,8 @@ def _each_once(ordinals: U32) -> bool:
 
 
 def _climbs(offsets: NDArray[np.uint32], total: int) -> bool:
-    ends = bool(offsets[0] == 0 and offsets[-1] == total)
-    return ends and all(
-        (np.diff(offsets[at : at + PART + 1].astype(np.int64)) >= 0).all() for at in range(0, len(offsets), PART)
-    )
+    parts = (offsets[at : at + PART + 1] for at in range(0, len(offsets), PART))
+    return bool(offsets[0] == 0 and offsets[-1] == total and all((part[1:] >= part[:-1]).all() for part in parts))
 
 
 def _section(arrays: list[NDArray[Any]], which: object, dtype: Any) -> NDArray[Any]:
