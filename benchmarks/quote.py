@@ -9,6 +9,8 @@ import json
 import re
 from pathlib import Path
 
+from bitscale.capacity.measured import measured, slope
+from bitscale.capacity.plan import plans
 from bitscale.paper import whole_plan
 from bitscale.paper.report import markdown
 
@@ -152,6 +154,51 @@ def encode_table(found: dict) -> str:
     return "\n".join(lines)
 
 
+def capacity_table() -> str:
+    """The plan from 1M to 10B codes."""
+    lines = [
+        "| codes | engine | memory | disk | machines | cores | a query | p99 | core time | a million queries | basis |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in plans():
+        sizes = f"{row.memory_bytes / 1e9:.3g} GB | {row.disk_bytes / 1e9:.3g} GB | {row.machines} | {row.cores}"
+        times = " | ".join(shown(s) for s in (row.query_seconds, row.p99_seconds, row.core_seconds_a_query))
+        cost = f"{row.cost_a_million_queries:.3g}"
+        lines.append(f"| {row.items / 1e6:,.0f}M | {row.engine} | {sizes} | {times} | {cost} | {row.basis} |")
+    told = []
+    for name in ("embedded", "postgres", "milvus"):
+        points = measured().get(name, {}).get("points", [])
+        if points:
+            sizes = ", ".join(f"{p['n'] / 1e6:g}M in {shown(p['seconds'])}" for p in points)
+            told.append(f"{name} {sizes} (power {slope(name).power:.2f})")
+    if "ray" in measured():
+        told.append(f"one call of a Ray actor {shown(measured()['ray']['call_seconds'])}")
+    return "\n".join([*lines, "", f"Measured: {'; '.join(told)}."])
+
+
+def large_sentences(found: dict) -> str:
+    """What was built within a limit, and searched."""
+    told = []
+    for row in found["rows"]:
+        text = f"{row['n'] / 1e6:g}M codes"
+        if "build_seconds" in row:
+            text += f", built within {row['memory'] / 1e9:g} GB in {row['build_seconds']:.0f} s"
+        if "median_seconds" in row:
+            text += f", {row['bytes'] / 1e9:.1f} GB with tables of {row['tables'][0]} bits: a query takes "
+            text += f"{shown(row['median_seconds'])} in the median, {shown(row['p99_seconds'])} at the 99th percentile"
+        if "checked_queries" in row:
+            text += f"; {row['checked_queries']} queries {'equal' if row['equal_to_scan'] else 'DIFFER FROM'} a scan"
+        told.append(f"- {text}.")
+    return "\n".join(told)
+
+
+def shown(seconds: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} us"
+
+
 def between(text: str, name: str, new: str) -> str:
     """A page with what stands between the markers of a result replaced."""
     begin, end = f"<!-- begin results/{name} -->", f"<!-- end results/{name} -->"
@@ -161,11 +208,17 @@ def between(text: str, name: str, new: str) -> str:
 def pages(root: Path) -> dict[Path, str]:
     """Every page with measured numbers, as it should be."""
     results, docs = root / "results", root / "docs"
-    search, encode = (json.loads((results / name).read_text()) for name in ("search.json", "encode.json"))
+    names = ("search.json", "encode.json", "large.json")
+    search, encode, large = (json.loads((results / name).read_text()) for name in names)
     return {
         root / "README.md": between((root / "README.md").read_text(), "search.json", search_table(search)),
         docs / "baselines.md": baselines_page(results / "baselines"),
         docs / "learning.md": between((docs / "learning.md").read_text(), "encode.json", encode_table(encode)),
+        docs / "scaling.md": between(
+            between((docs / "scaling.md").read_text(), "large.json", large_sentences(large)),
+            "capacity.json",
+            capacity_table(),
+        ),
         docs / "paper.md": markdown(whole_plan(), results / "paper", "../results/paper/figures/"),
     }
 

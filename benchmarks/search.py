@@ -5,6 +5,7 @@
     python benchmarks/search.py --only long --bits 256
     python benchmarks/search.py --only huge --cache DIR
     python benchmarks/search.py --scale 0.01         a quick look at a hundredth of the sizes
+    python benchmarks/search.py --items 1e9 --cache DIR   so many codes, built and searched on disk, where there is room
 
 Rows that are not measured again stay as they are.
 
@@ -31,6 +32,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent))
 import bitscale as bs
 import generate
+import large
 import search_sizes
 from peers import PEERS
 from timing import both, interleaved, machine
@@ -355,6 +357,14 @@ def plot(results: dict[str, Rows], path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
+def large_items(options: argparse.Namespace) -> None:
+    """Build, search and check so many codes in the cache's folder, or in one that is gone afterwards."""
+    with tempfile.TemporaryDirectory() as passing:
+        folder = options.cache or Path(passing)
+        results = large.measure(folder, [int(options.items)], options.memory, options.tables)
+    print(json.dumps(results["rows"], indent=1))
+
+
 def main() -> None:
     """Run the chosen sections and merge them into the results file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -367,7 +377,13 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="folder that keeps the codes of the huge section")
     parser.add_argument("--prototype", help="folder of the prototype, for the build section")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "search.json")
+    parser.add_argument("--items", type=float, help="build and search so many codes on disk instead (large.py)")
+    parser.add_argument("--memory", default="8GB", help="what the build of --items may take")
+    parser.add_argument("--tables", type=int, default=2, help="tables of --items")
     options = parser.parse_args()
+    if options.items:
+        large_items(options)
+        return
     results: dict[str, Any] = json.loads(options.out.read_text()) if options.out.exists() else {}
     run: dict[str, Callable[[], Rows]] = {
         "peers": lambda: peers(options.scale, options.rounds, options.millions),

@@ -56,3 +56,16 @@ def test_the_search_benchmark_runs(tmp_path):
     results = json.loads((tmp_path / "search.json").read_text())
     assert {"peers", "lookup", "bandwidth", "open", "memory", "machine", "summary"} <= set(results)
     assert (tmp_path / "search.png").stat().st_size > 10_000
+
+
+@pytest.mark.slow
+def test_the_search_benchmark_builds_so_many_codes_or_says_what_they_need(tmp_path):
+    done = bitscale("bench", "search", "--items", 1e5, "--cache", tmp_path, "--memory", "500MB")
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)
+    assert (row["n"], row["equal_to_scan"], row["checked_queries"]) == (100_000, True, 200)
+    done = bitscale("bench", "search", "--items", 1e15, "--cache", tmp_path / "none")
+    assert done.returncode == 1
+    assert "GB of disk" in done.stderr
+    assert "nothing was built" in done.stderr
+    assert not list((tmp_path / "none").iterdir())

@@ -197,6 +197,13 @@ def check_threads(threads: int) -> int:
     return min(int(threads), 256)
 
 
+def check_segment_items(items: int, most: int) -> int:
+    """Return a segment's size as a plain int, at least 1 and not more than `most`."""
+    if isinstance(items, bool) or not isinstance(items, int | np.integer) or items < 1:
+        raise InputError(f"segment_items must be a whole number of at least 1. Got {items!r}.")
+    return min(int(items), most)
+
+
 def check_radius(radius: int, bits: int) -> int:
     """Return a radius in bits as a plain int, not more than there are bits."""
     if isinstance(radius, bool) or not isinstance(radius, int | np.integer) or radius < 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +23,24 @@ from bitscale.index.base import (
     check_ids,
     check_k,
     check_radius,
+    check_segment_items,
     check_threads,
 )
 from bitscale.index.call import MODES, Calls, integer_limits
 from bitscale.index.file import read_index, write_index
+from bitscale.index.large.build import build_file
+from bitscale.index.large.how import How, Stages
+from bitscale.index.large.incoming import Batch
+from bitscale.index.large.needs import memory_of
 from bitscale.index.planner import Strategy
-from bitscale.index.segment import living_items
+from bitscale.index.segment import check_tables, living_items
 from bitscale.index.selection import Selection
 from bitscale.index.state import Builder, State, make_state
 from bitscale.index.stored import Stored, disjoint
 from bitscale.machine import cores
 from bitscale.native import Kernel
 from bitscale.native import kernel as default_kernel
-from bitscale.native.layout import bits_set, count_bits
+from bitscale.native.layout import bits_set, count_bits, flags_of
 
 MOST_ITEMS = (1 << 32) - 2  # in one segment
 ONCE_SHARE = 100  # a filter used once is copied out only up to a hundredth of a segment
@@ -47,8 +52,8 @@ class ExactIndex(Index):
 
     Items live in immutable segments: equal codes are stored once, removed ones are marked and left out, small
     segments are merged as they come. `tables=False` keeps the codes alone, in about a quarter of the memory,
-    and searches by the prefix table or the flat scan. Searches may run while another thread adds or removes;
-    each sees one consistent state.
+    and searches by the prefix table or the flat scan; `tables=2` chooses their number. Searches may run while
+    another thread adds or removes; each sees one consistent state.
 
     `kernel` is the machine's best, or one of `bitscale.native.choose`.
     """
@@ -58,19 +63,19 @@ class ExactIndex(Index):
         codes: Codes,
         ids: ArrayLike | None = None,
         *,
-        tables: bool = True,
+        tables: bool | int = True,
         threads: int | None = None,
         kernel: Kernel | None = None,
     ) -> None:
         if not isinstance(codes, Codes):
             raise InputError(f"expected Codes. Got {type(codes).__name__}; wrap packed bits with Codes.from_packed.")
         self.bit_weights, self.n_bits, self.model = codes.bit_weights, codes.n_bits, codes.model
-        self._set_up(tables, kernel or default_kernel())
+        self._set_up(check_tables(tables), kernel or default_kernel())
         self.add(codes, ids, threads=threads)
         if len(codes) >= WORTH_TRIMMING:
             self._kernel.trim()
 
-    def _set_up(self, tables: bool, kernel: Kernel) -> None:
+    def _set_up(self, tables: bool | int, kernel: Kernel) -> None:
         self._kernel, self._builder = kernel, Builder(kernel, self.n_bits, tables)
         self._calls = Calls(self.bit_weights, kernel)
         self._writing = threading.Lock()
@@ -130,7 +135,8 @@ class ExactIndex(Index):
     def ids(self) -> I64:
         """The ids of all items, ascending."""
         state = self._now()
-        return living_items(state.segments, state.alive)[1] if state.segments else np.empty(0, np.int64)
+        living = [s.all_ids()[flags_of(alive, s.n_items)] for s, alive in zip(state.segments, state.alive, strict=True)]
+        return np.sort(np.concatenate([np.empty(0, np.int64), *living]))
 
     def get(self, ids: ArrayLike) -> Codes:
         """The codes of some items, in the order asked for."""
@@ -249,6 +255,37 @@ class ExactIndex(Index):
         parts = [(s, alive, s.n_items if alive is None else count_bits(alive)) for s, alive in stored.parts()]
         index._state = make_state(parts, index._builder)
         return index
+
+    @classmethod
+    def build(
+        cls,
+        path: str | os.PathLike[str],
+        batches: Codes | Iterable[Batch],
+        *,
+        memory: int | str | None = None,
+        tables: bool | int = True,
+        threads: int | None = None,
+        segment_items: int = MOST_ITEMS,
+        progress: Stages | None = None,
+        kernel: Kernel | None = None,
+    ) -> ExactIndex:
+        """Build an index file of more codes than fit in memory, and map it.
+
+        batches        `Codes` (of a mapped file, say), or an iterable of `Codes`, numbered on, or of pairs
+                       (codes, ids), ids ascending throughout
+        memory         what building may take at most: bytes, or a text like "8GB"; half of what is free when not said
+        segment_items  items in one segment at most; one segment is searched fastest
+        progress       called with what is being done, how many items are done, and of how many
+
+        On disk it takes the index and, while it runs, half as much again beside `path`. The file appears whole or not
+        at all; what a killed build leaves there is removed by the next.
+        """
+        workers = cores() if threads is None else check_threads(threads)
+        most = check_segment_items(segment_items, MOST_ITEMS)
+        how = How(kernel or default_kernel(), workers, check_tables(tables), memory_of(memory), most,
+                  progress or (lambda *_: None))  # fmt: skip
+        build_file(Path(path), batches, how)
+        return cls.open(path, kernel=kernel)
 
     @classmethod
     def join(cls, parts: Sequence[ExactIndex]) -> ExactIndex:

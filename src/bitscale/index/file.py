@@ -53,12 +53,7 @@ def write_index(path: Path, stored: Stored) -> None:
     segments = [_describe(segment, alive, section) for segment, alive in stored.parts()]
     sums = _in_two(_checksums, arrays, sum(array.nbytes for array in arrays))
     header = {
-        "kind": "index",
-        "bit_weights": stored.bit_weights.tolist(),
-        "model": stored.model,
-        "next_id": stored.next_id,
-        "tables": stored.tables,
-        "segments": segments,
+        **header_of(stored.bit_weights, stored.model, stored.next_id, stored.tables, segments),
         "sections": [
             {"type": array.dtype.name, "shape": list(array.shape), "sums": sums[i]} for i, array in enumerate(arrays)
         ],
@@ -78,6 +73,25 @@ def write_index(path: Path, stored: Stored) -> None:
         raise FileError(
             f"cannot write {path}: {error.strerror}. Check the folder, its permissions and free space."
         ) from error
+
+
+def header_of(
+    bit_weights: NDArray[np.float64],
+    model: str | None,
+    next_id: int,
+    tables: bool | int,
+    segments: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """What a header says besides its sections."""
+    header = {
+        "kind": "index",
+        "bit_weights": bit_weights.tolist(),
+        "model": model,
+        "next_id": next_id,
+        "tables": tables if isinstance(tables, bool) else tables > 1,
+        "segments": segments,
+    }
+    return header if isinstance(tables, bool) else {**header, "chosen_tables": tables}
 
 
 def _describe(segment: Segment, alive: U64 | None, section: Any) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class Selection:
             return bitmap_of(ordinals, segment.n_items)
         codes = segment.some_codes(segment.rows[ordinals])
         few = len(ordinals) * SMALL_SHARE <= segment.n_items  # these are scanned
-        own = Builder(builder.kernel, builder.n_bits, tables=builder.tables and not few)
+        own = Builder(builder.kernel, builder.n_bits, tables=False if few else builder.tables)
         return Extract(own.segment(codes, segment.ids_of(ordinals), 1), ordinals)
 
 

@@ -26,7 +26,7 @@ class Builder:
 
     kernel: Kernel
     n_bits: int
-    tables: bool
+    tables: bool | int  # as `key_widths` takes it
 
     def segment(self, codes: U8, ids: I64, threads: int) -> Segment:
         """A segment of codes under ascending ids."""

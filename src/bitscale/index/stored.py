@@ -14,7 +14,10 @@ from numpy.typing import NDArray
 
 from bitscale.codes import MAX_BITS, check_weights
 from bitscale.errors import CorruptFile
+from bitscale.index.segment import MAX_TABLES
 from bitscale.native.layout import LANES, U32, U64, Segment, Table, bits_set
+
+PART = 1 << 22  # rows to look at together
 
 
 class Stored(NamedTuple):
@@ -23,7 +26,7 @@ class Stored(NamedTuple):
     bit_weights: NDArray[np.float64]
     model: str | None
     next_id: int
-    tables: bool
+    tables: bool | int
     segments: tuple[Segment, ...]
     alive: tuple[U64 | None, ...]
 
@@ -44,7 +47,11 @@ def read_stored(header: dict[str, Any], arrays: list[NDArray[Any]]) -> Stored:
     require((np.diff(weights) <= 0).all() and weights.size <= MAX_BITS, "weights out of order")
     model, next_id = header["model"], whole(header["next_id"])
     require(model is None or isinstance(model, str), "the model's name is no text")
-    require(isinstance(header["tables"], bool), "the tables flag is no flag")
+    tables = header["tables"]
+    require(isinstance(tables, bool), "the tables flag is no flag")
+    if (chosen := header.get("chosen_tables")) is not None:
+        tables = whole(chosen)
+        require(1 <= tables <= MAX_TABLES, "an impossible number of tables")
     segments, alive = [], []
     for described in header["segments"]:
         segments.append(_read_segment(described, arrays, weights.size))
@@ -53,7 +60,7 @@ def read_stored(header: dict[str, Any], arrays: list[NDArray[Any]]) -> Stored:
         alive.append(bitmap)
         require(segments[-1].first_id >= 0 and segments[-1].last_id < next_id, "ids out of range")
     require(next_id <= 1 << 63, "ids out of range")
-    stored = Stored(weights, model, next_id, header["tables"], tuple(segments), tuple(alive))
+    stored = Stored(weights, model, next_id, tables, tuple(segments), tuple(alive))
     require(disjoint(stored.parts()), "an item stands twice")
     return stored
 
@@ -104,7 +111,7 @@ def disjoint(parts: list[tuple[Segment, U64 | None]]) -> bool:
     """Whether no id lives in two segments."""
     for i, (segment, alive) in enumerate(parts):
         for other, other_alive in parts[i + 1 :]:
-            if segment.last_id < other.all_ids()[0] or other.last_id < segment.all_ids()[0]:
+            if segment.last_id < other.lowest_id or other.last_id < segment.lowest_id:
                 continue
             mine = np.arange(segment.n_items)[bits_set(alive, np.arange(segment.n_items))]
             ordinals, here = other.find(segment.ids_of(mine))
@@ -123,12 +130,14 @@ def _each_once(ordinals: U32) -> bool:
     if int(ordinals.max()) >= len(ordinals):
         return False
     seen = np.zeros(len(ordinals), np.bool_)
-    seen[ordinals] = True
+    for at in range(0, len(ordinals), PART):  # an index of 32 bits is copied to 64
+        seen[ordinals[at : at + PART]] = True
     return bool(seen.all())
 
 
 def _climbs(offsets: NDArray[np.uint32], total: int) -> bool:
-    return bool(offsets[0] == 0 and offsets[-1] == total and (offsets[1:] >= offsets[:-1]).all())
+    parts = (offsets[at : at + PART + 1] for at in range(0, len(offsets), PART))
+    return bool(offsets[0] == 0 and offsets[-1] == total and all((part[1:] >= part[:-1]).all() for part in parts))
 
 
 def _section(arrays: list[NDArray[Any]], which: object, dtype: Any) -> NDArray[Any]:

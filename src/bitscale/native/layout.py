@@ -60,6 +60,11 @@ class Segment:
         """The largest id, dead ones included."""
         return int(self.ids[-1]) if self.ids is not None else self.first_id + self.n_items - 1
 
+    @property
+    def lowest_id(self) -> int:
+        """The smallest id, dead ones included."""
+        return self.first_id if self.ids is None else int(self.ids[0])
+
     @cached_property
     def rows(self) -> U32:
         """The row of each item's code by ordinal, (n_items,): made on first use."""
@@ -174,6 +179,14 @@ def bitmap_of(ordinals: I64, n: int) -> U64:
     return np.packbits(flags, bitorder="little").view(np.uint64)
 
 
+def all_bits(n: int) -> U64:
+    """A bitmap over `n` ordinals with all of them set; bits past `n` are 0."""
+    bitmap = np.full(-(-n // 64), ~np.uint64(0))
+    if n % 64:
+        bitmap[-1] = (1 << n % 64) - 1
+    return bitmap
+
+
 def bits_set(bitmap: U64 | None, ordinals: I64) -> NDArray[np.bool_]:
     """Whether the bit of each ordinal is set; no bitmap means all are."""
     if bitmap is None:
@@ -184,7 +197,7 @@ def bits_set(bitmap: U64 | None, ordinals: I64) -> NDArray[np.bool_]:
 
 def without_bits(bitmap: U64 | None, ordinals: I64, n: int) -> U64:
     """A copy of a bitmap over `n` ordinals with some bits cleared."""
-    copy = bitmap_of(np.arange(n), n) if bitmap is None else bitmap.copy()
+    copy = all_bits(n) if bitmap is None else bitmap.copy()
     np.bitwise_and.at(copy, ordinals >> 6, ~(np.uint64(1) << (ordinals & 63).astype(np.uint64)))
     return copy
 

@@ -1,0 +1,145 @@
+"""What the capacity plan stands on: gathers slopes from results/, measures the rest, and writes them into the package.
+
+    python benchmarks/capacity.py                  from results/search.json, large.json and engines.json
+    python benchmarks/capacity.py --ray            and times one call of a Ray actor anew
+    python benchmarks/capacity.py --postgres       and PostgreSQL at 100K and 1M codes (after `make engines`)
+    python benchmarks/capacity.py --milvus         and Milvus
+
+Writes results/capacity.json, what was measured here, and src/bitscale/capacity/measured.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parent))
+import bitscale as bs
+import generate
+from timing import machine
+
+ROOT = Path(__file__).resolve().parents[1]
+OWN, PACKAGE = ROOT / "results" / "capacity.json", ROOT / "src" / "bitscale" / "capacity" / "measured.json"
+SIZES, K, QUERIES, ROUNDS, CALLS = (100_000, 1_000_000), 10, 5, 5, 500
+
+
+def results(name: str) -> dict[str, Any]:
+    path = ROOT / "results" / name
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def embedded() -> list[dict[str, Any]]:
+    """Clusters of 10,000 to 300,000 codes, mild weights, one lone query: medians."""
+    search, points = results("search.json"), []
+    for row in search.get("peers", []):
+        if (row["codes"], row["k"], row["batch"]) == ("c100-10", K, 1):
+            points.append(
+                {"n": row["n"], "seconds": row["seconds_per_query"]["bitscale"], "from": "results/search.json"}
+            )
+    for row in search.get("huge", []):
+        seconds = row["median_seconds"]["bitscale"]
+        points.append({"n": row["n"], "seconds": seconds, "bytes": row["bytes"], "from": "results/search.json"})
+    for row in results("large.json").get("rows", []):
+        if "median_seconds" in row:
+            seconds = row["median_seconds"]
+            points.append({"n": row["n"], "seconds": seconds, "bytes": row["bytes"], "from": "results/large.json"})
+    return sorted(points, key=lambda point: point["n"])
+
+
+def engine_points(engine: str, own: dict[str, Any]) -> list[dict[str, Any]]:
+    """Of results/capacity.json; and of results/engines.json where another size is there."""
+    points = list(own.get(engine, []))
+    told = results("engines.json")
+    milliseconds = told.get(engine, {}).get("ms_a_query")
+    if isinstance(milliseconds, dict):
+        milliseconds = milliseconds.get("re-rank")
+    if milliseconds and told.get("items") not in [point["n"] for point in points]:
+        points.append({"n": told["items"], "seconds": milliseconds / 1e3, "from": "results/engines.json"})
+    return sorted(points, key=lambda point: point["n"])
+
+
+def of_engine(engine: str) -> list[dict[str, Any]]:
+    """Median seconds of a lone query at each size, and what the table takes where the engine tells."""
+    from engines import empty
+
+    points = []
+    for n in SIZES:
+        codes, queries = generate.codes("c100-10", "mild", n, QUERIES)
+        index = empty(engine, "capacity", codes)
+        for first in range(0, n, 100_000):
+            index.add(codes[first : first + 100_000])
+        alone, times = [queries[i] for i in range(QUERIES)], []
+        index.search(alone[0], K)
+        for one in alone * ROUNDS:
+            start = time.perf_counter()
+            index.search(one, K)
+            times.append(time.perf_counter() - start)
+        point = {"n": n, "seconds": float(np.median(times)), "from": "results/capacity.json"}
+        if engine == "postgres":
+            row = index._connection.execute("SELECT pg_total_relation_size(%s)", [index.table]).fetchone()
+            point["bytes"] = int(row[0])
+        index.drop()
+        print(engine, point, file=sys.stderr, flush=True)
+        points.append(point)
+    return points
+
+
+def ray_call() -> dict[str, Any]:
+    """A query to an actor that holds a small index, and its hits back: the median of what one call takes."""
+    import ray
+
+    class Shard:
+        def __init__(self) -> None:
+            self.index = bs.ExactIndex(generate.codes("c100-10", "mild", 10_000)[0])
+            self.weights = self.index.bit_weights
+
+        def search(self, packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            hits = self.index.search(bs.Codes(packed, self.weights), K)
+            return hits.ids, hits.distances
+
+    ray.init(num_cpus=2, include_dashboard=False, configure_logging=False, object_store_memory=100_000_000)
+    try:
+        shard = ray.remote(Shard).remote()
+        packed = generate.codes("c100-10", "mild", 10, 1)[1].packed
+        times = []
+        for i in range(CALLS + 50):
+            start = time.perf_counter()
+            ray.get(shard.search.remote(packed))
+            if i >= 50:
+                times.append(time.perf_counter() - start)
+    finally:
+        ray.shutdown()
+    return {"call_seconds": float(np.median(times)), "calls": CALLS, "ray": ray.__version__}
+
+
+def main() -> None:
+    """Measure what was asked for, and write both files."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("ray", "postgres", "milvus"):
+        parser.add_argument(f"--{name}", action="store_true")
+    given = parser.parse_args()
+    own = json.loads(OWN.read_text()) if OWN.exists() else {}
+    if given.ray:
+        own["ray"] = {**ray_call(), "machine": machine()}
+    for engine in ("postgres", "milvus"):
+        if getattr(given, engine):
+            own[engine] = of_engine(engine)
+            own["machine"] = machine()
+    OWN.write_text(json.dumps(own, indent=1) + "\n")
+    whole = {"embedded": {"points": embedded()}, "machine": machine()}
+    for engine in ("postgres", "milvus"):
+        if points := engine_points(engine, own):
+            whole[engine] = {"points": points}
+    if "ray" in own:
+        whole["ray"] = {"call_seconds": own["ray"]["call_seconds"], "from": "results/capacity.json"}
+    PACKAGE.write_text(json.dumps(whole, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

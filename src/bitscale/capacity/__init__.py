@@ -1,0 +1,1 @@
+"""What a collection of so many codes takes: bytes, cores and cost, from measured slopes."""

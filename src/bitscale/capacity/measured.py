@@ -1,0 +1,63 @@
+"""What was measured, as it comes with the package: `measured.json`, written by benchmarks/capacity.py."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+FILE = Path(__file__).with_name("measured.json")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One measurement: of `n` codes, a lone query's time and the bytes they take (0: not measured)."""
+
+    n: int
+    seconds: float
+    bytes: int = 0
+
+
+@dataclass(frozen=True)
+class Slope:
+    """How something grows with the number of codes, by a power of it."""
+
+    points: tuple[Point, ...]
+    least: float = 0.0  # power at least
+    most: float = 1.0  # no search of ours grows faster than a scan
+
+    @property
+    def power(self) -> float:
+        """The power that fits the points; 1, as a scan grows, where there is but one."""
+        if len({p.n for p in self.points}) < 2:
+            return 1.0
+        x, y = [math.log(p.n) for p in self.points], [math.log(p.seconds) for p in self.points]
+        mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
+        fitted = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True)) / sum((a - mean_x) ** 2 for a in x)
+        return min(self.most, max(self.least, fitted))
+
+    def seconds(self, n: float) -> float:
+        """The time of a query among `n` codes: from the nearest point, by the power."""
+        near = min(self.points, key=lambda p: abs(math.log(p.n / n)))
+        return near.seconds * float(n / near.n) ** self.power
+
+    def covers(self, n: float) -> bool:
+        """Whether `n` lies among the sizes measured."""
+        sizes = [p.n for p in self.points]
+        return min(sizes) <= n <= max(sizes)
+
+
+@cache
+def measured() -> dict[str, Any]:
+    """The data as written."""
+    data: dict[str, Any] = json.loads(FILE.read_text())
+    return data
+
+
+def slope(engine: str, **how: float) -> Slope:
+    """What was measured of an engine."""
+    points = measured()[engine]["points"]
+    return Slope(tuple(Point(p["n"], p["seconds"], p.get("bytes", 0)) for p in points), **how)

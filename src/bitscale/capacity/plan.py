@@ -1,0 +1,126 @@
+"""The plan: for each way to keep codes, what they take at a size, and whether that was measured or is extrapolated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from bitscale.capacity.measured import Slope, measured, slope
+from bitscale.capacity.queue import cores_for, mean_work, simulate
+from bitscale.codes import MAX_BITS
+from bitscale.errors import InputError
+from bitscale.index.large.needs import needs
+
+SIZES = (10**6, 10**7, 10**8, 10**9, 10**10)
+MOST_ITEMS = 10**12
+ENGINES = ("embedded", "ray", "milvus", "postgres")
+MEASURED_BITS = 64
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is asked of it, and what machines and money there are."""
+
+    rate: float = 100.0  # queries a second
+    machine_memory: float = 64e9  # bytes
+    machine_cores: int = 16
+    core_hour: float = 0.04  # money
+    gigabyte_hour: float = 0.005
+    most_busy: float = 0.6
+
+
+@dataclass(frozen=True)
+class Row:
+    """One engine at one size."""
+
+    engine: str
+    items: int
+    bits: int
+    memory_bytes: int
+    disk_bytes: int
+    machines: int
+    cores: int
+    query_seconds: float
+    p99_seconds: float  # with waiting, simulated
+    core_seconds_a_query: float
+    cost_a_million_queries: float
+    basis: str  # "measured" between sizes measured, "extrapolated" beyond, and how far
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object."""
+        return asdict(self)
+
+
+def plan(items: int, bits: int = MEASURED_BITS, load: Load | None = None) -> list[Row]:
+    """What `items` codes of `bits` bits take in each engine."""
+    if not 1 <= items <= MOST_ITEMS:
+        raise InputError(f"items must be between 1 and {MOST_ITEMS:,}. Got {items:,}.")
+    if not 1 <= bits <= MAX_BITS:
+        raise InputError(f"bits must be between 1 and {MAX_BITS}. Got {bits}.")
+    makers = {"embedded": _embedded, "ray": _ray, "milvus": _milvus, "postgres": _postgres}
+    load = load or Load()
+    return [makers[name](items, bits, load) for name in ENGINES if name in measured()]
+
+
+def plans(sizes: Iterable[int] = SIZES, bits: int = MEASURED_BITS, load: Load | None = None) -> list[Row]:
+    """The same for several sizes."""
+    return [row for items in sizes for row in plan(items, bits, load)]
+
+
+def _embedded(items: int, bits: int, load: Load) -> Row:
+    size = needs(items, bits, 2).index
+    return _row("embedded", items, bits, load, size, size, slope("embedded"), slope("embedded").seconds(items), 1)
+
+
+def _ray(items: int, bits: int, load: Load) -> Row:
+    """Shards of the embedded index, one a machine; every query goes to all of them."""
+    size = needs(items, bits, 2).index
+    shards = max(2, math.ceil(size / load.machine_memory))
+    each = slope("embedded").seconds(items / shards) + measured()["ray"]["call_seconds"]
+    return _row("ray", items, bits, load, size, size, slope("embedded"), each, shards, shards)
+
+
+def _milvus(items: int, bits: int, load: Load) -> Row:
+    """Vectors of float32 in memory, all of them looked at."""
+    facts = slope("milvus")
+    size = int(items * (4 * bits + 16))
+    seconds = facts.seconds(items) * bits / MEASURED_BITS
+    return _row(
+        "milvus", items, bits, load, size, 2 * size, facts, seconds, max(1, math.ceil(size / load.machine_memory))
+    )
+
+
+def _postgres(items: int, bits: int, load: Load) -> Row:
+    facts = slope("postgres")
+    known = [p for p in facts.points if p.bytes]
+    a_row = (known[-1].bytes / known[-1].n if known else 100.0) + (bits - MEASURED_BITS) / 8
+    size = int(items * a_row)
+    return _row("postgres", items, bits, load, size, size, facts, facts.seconds(items), 1)
+
+
+def _row(
+    engine: str, items: int, bits: int, load: Load, memory: int, disk: int, facts: Slope, seconds: float,
+    machines: int, parts: int = 1,
+) -> Row:  # fmt: skip
+    cores = cores_for(seconds, load.rate, load.most_busy) * parts
+    machines = max(machines, math.ceil(memory / load.machine_memory), math.ceil(cores / load.machine_cores))
+    served = simulate(seconds, max(1, cores // parts), load.rate)
+    work = mean_work(seconds) * parts
+    held = (cores * load.core_hour + memory / 1e9 * load.gigabyte_hour) / (load.rate * 3600)
+    return Row(
+        engine, items, bits, memory, disk, machines, cores, seconds, served.p99, work, held * 1e6,
+        _basis(facts, items, bits, engine),
+    )  # fmt: skip
+
+
+def _basis(facts: Slope, items: int, bits: int, engine: str) -> str:
+    sizes = [p.n for p in facts.points]
+    other = "" if bits == MEASURED_BITS else f", from {MEASURED_BITS} bits"
+    if engine == "ray":
+        return f"extrapolated: embedded shards and the time of one call{other}"
+    if facts.covers(items):
+        return f"measured{other}" if not other else f"extrapolated{other}"
+    far = items / max(sizes) if items > max(sizes) else min(sizes) / items
+    return f"extrapolated {far:.3g}x beyond {max(sizes) if items > max(sizes) else min(sizes):,}{other}"
