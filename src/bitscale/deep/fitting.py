@@ -15,6 +15,7 @@ from bitscale.deep.memory import check_memory
 from bitscale.deep.parts import method_layers
 from bitscale.deep.sampler import hold_out
 from bitscale.deep.source import Source, statistics
+from bitscale.deep.starts import start_discriminant
 from bitscale.deep.train import Task
 from bitscale.deep.validation import project
 from bitscale.errors import InputError, TrainingStopped
@@ -76,6 +77,8 @@ def first_network(hasher: DeepHasher, task: Task, *, pretrained: bool) -> HashNe
             draw_he(network)
     few = task.rows[:FEW] if settings.fine_tuned else task.rows  # that they differ is seen in a few
     network.input_mean, network.input_spread = statistics(task.source, few, task.seed)
+    if settings.initial == "discriminant":
+        start_discriminant(network, task)
     if settings.fine_tuned and pretrained:
         _start_from_published(network, settings.network, layers, shape[1])
     network.still = settings.fine_tuned and settings.freeze_statistics

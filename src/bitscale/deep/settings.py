@@ -18,7 +18,7 @@ _CHOICES = {
     "shift_by": ("batch", "image"),
     "validation_by": ("images", "classes"),
     "input_fit": ("middle", "stretch"),
-    "initial": ("torch", "he"),
+    "initial": ("torch", "he", "discriminant"),
     "precision": ("float32", "bfloat16"),
 }
 
@@ -27,9 +27,10 @@ _CHOICES = {
 class DeepSettings:
     """Settings of the one trainer; `recipes` choose them. A default here is what files without the setting meant."""
 
-    network: str = "paper-net"  # or paper-net+recipe, small-net; on vectors, their fully connected layers; or a
+    network: str = "paper-net"  # or paper-net+recipe, small-net; on vectors, their fully connected layers, or linear; or a
     # pretrained network to fine-tune: mobilenetv2, efficientnet-lite0
-    initial: str = later("torch")  # weights: as torch draws them, or "he": values keep their spread through all layers
+    initial: str = later("torch")  # weights: as torch draws them; "he": values keep their spread through all layers;
+    # "discriminant", of network="linear": the directions in which classes differ most
     dropout: float = 0.0
     hash_norm: bool = later(False)  # batch norm after the hash layer: every bit is balanced, and they are of one spread
     iterations: int = 2_000

@@ -4,6 +4,7 @@
                       2x2 average pooling of stride 1 after each, 512 units, q units, tanh-like, element-wise weights
     paper-net+recipe  the same layers with batch norm and dropout
     small-net         3x3 convolutions with batch norm and pooling over the whole picture
+    linear            on vectors alone: no layer but the q units, so that vectors that are good already stay so
     mobilenetv2, efficientnet-lite0   pretrained networks to be fine-tuned, then 512 units with batch norm
 
 The paper does not say how convolutions are padded: without padding 28x28 never reaches the third one. We pad by 2 in
@@ -18,7 +19,8 @@ from bitscale.errors import InputError
 from bitscale.networks.backbones import BACKBONES, backbone
 from bitscale.networks.layers import UNITS, Layer, conv, count, dense, flatten
 
-NETWORKS = ("paper-net", "paper-net+recipe", "small-net", *BACKBONES)
+LINEAR = "linear"
+NETWORKS = ("paper-net", "paper-net+recipe", "small-net", LINEAR, *BACKBONES)
 PAPER_FILTERS = (32, 64, 128)
 SMALL_FILTERS = ((32, 1), (64, 2), (64, 1), (128, 2), (128, 1))  # (filters, stride)
 MAX_PARAMETERS = 1 << 28  # a gigabyte of float32, four of them with Adam: past this, memory runs out
@@ -41,21 +43,21 @@ def network_layers(
     say whether the last two of the ten layers are there; `hash_norm` puts batch norm between the hash layer and them.
     """
     _check(network, input_shape, dropout)
-    norm = network != "paper-net"
+    norm = network not in ("paper-net", LINEAR)
     layers: list[Layer] = []
     if network in BACKBONES:
         layers += backbone(network, input_shape)
     elif len(input_shape) == 3:
         layers += _small(input_shape) if network == "small-net" else _paper(input_shape, norm)
-    if len(input_shape) == 1 or network != "small-net":
+    if network != LINEAR and (len(input_shape) == 1 or network != "small-net"):
         layers += dense(layers[-1].shape[0] if layers else input_shape[0], UNITS, norm=norm)
+    width = layers[-1].shape[0] if layers else input_shape[0]
     if dropout:
-        layers.append(Layer("dropout", layers[-1].shape, rate=dropout))
+        layers.append(Layer("dropout", (width,), rate=dropout))
     if second_layer:
-        width = layers[-1].shape[0]
         layers.append(Layer("beside", (width + UNITS,), parameters=(width + 1) * UNITS))
-    inputs = layers[-1].shape[0] + (0 if hash_norm else 1)
-    layers.append(Layer("linear", (n_bits,), parameters=inputs * n_bits))
+        width += UNITS
+    layers.append(Layer("linear", (n_bits,), parameters=(width + (0 if hash_norm else 1)) * n_bits))
     layers += [Layer("batch-norm", (n_bits,), 2 * n_bits)] if hash_norm else []
     layers += [Layer("tanh-like", (n_bits,))] if tanh_like else []
     layers += [Layer("weights", (n_bits,), parameters=n_bits)] if weights else []
@@ -72,6 +74,8 @@ def network_layers(
 def _check(network: str, input_shape: tuple[int, ...], dropout: float) -> None:
     if network not in NETWORKS:
         raise InputError(f"there is no network {network!r}. Known: {', '.join(NETWORKS)}.")
+    if network == LINEAR and len(input_shape) != 1:
+        raise InputError(f"{LINEAR} takes vectors, not images of shape {input_shape}. Give features=, or another network.")
     if len(input_shape) not in (1, 3) or min(input_shape) < 1:
         raise InputError(f"a network takes images (C, H, W) or vectors (d,). Got input of shape {input_shape}.")
     if not 0 <= dropout < 1:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.arrays import Float, Int
-from bitscale.codes import Codes
+from bitscale.codes import Codes, Relaxed
 from bitscale.data.people import People
 from bitscale.data.split import LeftOut
 from bitscale.embeddings import Embeddings
@@ -137,6 +137,16 @@ def of_codes(codes: Codes, bits: int | None = None) -> Far:
     def far(queries: Int, gallery: Int) -> NDArray[Any]:
         items = codes[gallery]
         return np.concatenate([block for _, block in integer_blocks(cost_terms(codes[queries], bits), items)])
+
+    return far
+
+
+def of_relaxed(relaxed: Relaxed, codes: Codes, bits: int | None = None) -> Far:
+    """Asymmetric distances: queries keep their values, the gallery is codes; up to a constant of each query."""
+
+    def far(queries: Int, gallery: Int) -> NDArray[Any]:
+        items = codes[gallery]
+        return np.concatenate([block for _, block in integer_blocks(cost_terms(relaxed[queries], bits), items)])
 
     return far
 

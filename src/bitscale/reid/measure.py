@@ -32,7 +32,7 @@ from bitscale.networks.backbones import PRETRAINED
 from bitscale.networks.installed import require_torch
 from bitscale.reid import appearance
 from bitscale.reid.esdc import Esdc
-from bitscale.reid.evaluate import Far, How, Match, between_cameras, match, of_codes, of_vectors
+from bitscale.reid.evaluate import Far, How, Match, between_cameras, match, of_codes, of_relaxed, of_vectors
 from bitscale.reid.kissme import Kissme
 from bitscale.reid.persons import PersonSplit, trainable
 from bitscale.reid.training import RECIPE, SIZE
@@ -40,7 +40,7 @@ from bitscale.version import __version__
 
 COMPARATORS = ("kissme", "esdc", "fpnn")
 DEEP = ("nested", "drsch", "dsch", "bs-drsch", "bs-dsch", "dsrh", "euclidean")
-ALL_BITS = "all"
+ALL_BITS, RELAXED = "all", "relaxed"  # beside a length: queries keep their values, the gallery is codes
 OWN_SIZE = (256, 128)  # of crops that a network of one's own is shown, which brings them to its size
 
 Steps = Callable[[Any], None]
@@ -78,6 +78,11 @@ class Asked:
             return height, int(self.settings.get("input_width", SIZE[1] if height == SIZE[0] else height))
         kind, _, side = self.features.partition("@")
         return (int(side), int(side)) if side.isdecimal() else (224, 224) if kind in PRETRAINED else OWN_SIZE
+
+    @property
+    def label(self) -> str:
+        """As a table calls it: the method, and the features it is on."""
+        return self.method if self.features == "pixels" else f"{self.method} on {Path(self.named_features).stem}"
 
     @property
     def named_features(self) -> str:
@@ -172,7 +177,11 @@ def distances_of(
     codes: Any = hasher.encode(split.test.images)
     if not hasher.binary:
         return {ALL_BITS: of_vectors(codes.values)}, about
-    return {bits: of_codes(codes, bits) for bits in asked.bits}, about
+    far: dict[int | str, Far] = {bits: of_codes(codes, bits) for bits in asked.bits}
+    if asked.method in DEEP:
+        relaxed = hasher.relax(split.test.images)
+        far |= {f"{bits} {RELAXED}": of_relaxed(relaxed, codes, bits) for bits in asked.bits}
+    return far, about
 
 
 def _kissme(asked: Asked, split: PersonSplit) -> Far:

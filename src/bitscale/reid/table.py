@@ -12,7 +12,7 @@ from bitscale.data.people import People
 from bitscale.data.sets.cuhk03 import load_cuhk03
 from bitscale.errors import BitscaleError
 from bitscale.reid.evaluate import RANKS
-from bitscale.reid.measure import Asked, measure, prepared, summary
+from bitscale.reid.measure import ALL_BITS, Asked, measure, prepared, summary
 from bitscale.reid.persons import SPLITS, TESTED, split
 
 CNN = "mobilenetv2@112"  # in the place of AlexNet's fc7, whose weights cannot be had
@@ -84,8 +84,10 @@ def lines(results: Path, printed: Printed, plan: Sequence[Asked] = PLAN) -> Iter
         there, back = summary(found), summary(found, 1)
         for bits, rates in there.items():
             length = int(bits) if bits.isdecimal() else None
-            paper = printed.get((PRINTED.get(asked.method, asked.method), length), {})
-            yield Line(asked.method, bits if length else "", rates, dict(paper), len(found), back[bits])
+            own = asked.features == "pixels" or asked.method in PRINTED  # the paper has no codes on features of others
+            paper = printed.get((PRINTED.get(asked.method, asked.method), length), {}) if own else {}
+            shown = "" if bits == ALL_BITS else bits
+            yield Line(asked.label, shown, rates, dict(paper), len(found), back[bits])
 
 
 def markdown(rows: Sequence[Line]) -> str:
