@@ -149,13 +149,13 @@ class MilvusItems(RemoteIndex):
         signs = np.array([row["signs"] for row in rows], np.float32).reshape(len(rows), self.n_bits)
         return np.array([row["id"] for row in rows], np.int64), np.packbits(signs > 0, axis=1)
 
-    def _insert(self, packed: NDArray[np.uint8], ids: I64 | None, beside: Beside | None = None) -> I64:
+    def _insert(self, packed: NDArray[np.uint8], ids: I64 | None) -> I64:
         stamp = self._stamp()
         kept = self._kept
         new = np.arange(kept.next_id, kept.next_id + len(packed), dtype=np.int64) if ids is None else ids
         if ids is not None:
             refuse_known(self._known(np.unique(ids)))
-        self._store(packed, new, stamp, beside)
+        self._store(packed, new, stamp, None)
         return new
 
     def put(self, codes: Codes, ids: I64, beside: Beside) -> None:
