@@ -94,6 +94,7 @@ def push(
             found = Difference(*settled(index, *apart), np.empty(0, np.int64))
         done = levelled(collection, index, found, looks, batch or BATCHES[index.address.scheme], progress)
         if index.facts.approximate is not None:
+            index.settle()
             done.recall = recall = measured_recall(collection.index, index)
         told = about(collection) | ({} if recall is None else {RECALL: json.dumps(asdict(recall))})
         if cursor_of(collection).same_items(cursor):

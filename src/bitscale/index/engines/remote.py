@@ -110,6 +110,9 @@ class RemoteIndex(Index):
     def counted(self) -> tuple[int, int]:
         """The next id, and how many changes there were."""
 
+    def settle(self) -> None:
+        """Wait until answers are as they will be, where an engine goes on working behind them."""
+
     @abstractmethod
     def forget_removed(self) -> None:
         """Ask the engine to give back the room of removed items now."""
