@@ -104,13 +104,11 @@ def search_milvus(codes: bs.Codes, queries: bs.Codes, rounds: int) -> dict:
     exact, found = bs.ExactIndex(codes), {}
     for kind in (None, "HNSW", "IVF_FLAT"):
         index = filled(empty("milvus", "bench", codes, kind), codes)
-        index._client.flush(index.collection)
+        index.settle()
         if kind is None:
             ours, wanted = index.search(queries, K), exact.search(queries, K)
             assert np.array_equal(ours.ids, wanted.ids)
             assert np.array_equal(ours.distances, wanted.distances)
-        else:
-            wait_for_index(index)
         seconds = interleaved({"search": lambda index=index: index.search(queries, K)}, rounds)["search"]
         told = {"ms_a_query": round(1000 * seconds / len(queries), 2)}
         if kind is not None:
@@ -118,15 +116,6 @@ def search_milvus(codes: bs.Codes, queries: bs.Codes, rounds: int) -> dict:
         found[kind or "exact"] = told
         index.drop()
     return found
-
-
-def wait_for_index(index, seconds: float = 240) -> None:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        state = index._client.describe_index(index.collection, "signs")
-        if state.get("pending_index_rows", 0) == 0 and state.get("indexed_rows", 0) >= state.get("total_rows", 0):
-            return
-        time.sleep(1)
 
 
 # ---------------------------------------------------------------------- push

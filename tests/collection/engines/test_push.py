@@ -46,14 +46,24 @@ def some_items(n, start=0):
     ]  # fmt: skip
 
 
+def cleared(engine):
+    place = servers.address(engine, "pushed")
+    for left in connect.existing(place):
+        left.drop()
+    return place
+
+
 @pytest.fixture(params=servers.ENGINES)
 def address(request):
-    place = servers.address(request.param, "pushed")
-    for left in connect.existing(place):
-        left.drop()
-    yield place
-    for left in connect.existing(place):
-        left.drop()
+    yield cleared(request.param)
+    cleared(request.param)
+
+
+@pytest.fixture(params=["postgres", "milvus"])
+def place(request):
+    """One of each kind; what pgvector's server brings makes no difference to a push."""
+    yield cleared(request.param)
+    cleared(request.param)
 
 
 @pytest.fixture
@@ -83,16 +93,16 @@ def test_there_and_back(photos, address, tmp_path):
         pull(address, tmp_path / "own.bsc", HASHER)
 
 
-def test_what_belongs_to_others_is_refused(photos, address, tmp_path):
-    push(photos, address)
-    if "milvus" in address:
+def test_what_belongs_to_others_is_refused(photos, place, tmp_path):
+    push(photos, place)
+    if "milvus" in place:
         with pytest.raises(EngineError, match="was made exact"):
-            push(photos, address, approximate="hnsw")
+            push(photos, place, approximate="hnsw")
     other = bs.Collection.create(tmp_path / "other.bsc", HASHER)
     with other, pytest.raises(EngineError, match="holds another collection"):
-        push(other, address)
+        push(other, place)
     with pytest.raises(EngineError, match="give that model"):
-        pull(address, tmp_path / "back.bsc", bs.make_hasher("lsh", n_bits=8, features="none").fit(vectors()))
+        pull(place, tmp_path / "back.bsc", bs.make_hasher("lsh", n_bits=8, features="none").fit(vectors()))
     assert not (tmp_path / "back.bsc").exists()
 
 
@@ -102,15 +112,15 @@ def vectors():
     return Labelled(RNG.normal(size=(50, 16)).astype(np.float32), np.zeros(50, np.int64), ("",))
 
 
-def test_the_log_is_followed_and_sealing_does_not_matter(photos, address):
+def test_the_log_is_followed_and_sealing_does_not_matter(photos, place):
     """Whatever became of the log since the last push, both sides are level after the next."""
-    push(photos, address)
+    push(photos, place)
     before = cursor_of(photos)
     photos.remove([1, 2])
     photos.apply(codes=some_codes(3, 4), items=some_items(3, N))
     added, removed = since(photos, before)
     assert (added.tolist(), removed.tolist()) == ([N, N + 1, N + 2], [1, 2])
-    assert push(photos, address) == Pushed(added=3, removed=2, items=N + 1)
+    assert push(photos, place) == Pushed(added=3, removed=2, items=N + 1)
     photos.remove([N, 7])
     photos.apply(codes=some_codes(2, 5), items=some_items(2, N + 3))
     between = cursor_of(photos)
@@ -118,30 +128,30 @@ def test_the_log_is_followed_and_sealing_does_not_matter(photos, address):
     photos.seal()  # lines of the log are gone by now
     photos.compact()
     assert since(photos, before) is None
-    assert push(photos, address) == Pushed(added=2, removed=2, items=N + 1)
+    assert push(photos, place) == Pushed(added=2, removed=2, items=N + 1)
     photos.describe([11], labels=["hat"])
     assert since(photos, between) is None  # the log does not tell of labels
-    assert push(photos, address) == Pushed(updated=1, items=N + 1)
-    assert differences(photos, address, 20) == []
-    with connect.open_index(address) as index:
+    assert push(photos, place) == Pushed(updated=1, items=N + 1)
+    assert differences(photos, place, 20) == []
+    with connect.open_index(place) as index:
         assert index.notes()[CURSOR] == str(cursor_of(photos))
         index.remove([12])  # behind our back: the next whole comparison sees it
-        assert differences(photos, address, 1)[0] == f"{N + 1} items here, {N} there"
+        assert differences(photos, place, 1)[0] == f"{N + 1} items here, {N} there"
 
 
-def test_erased_here_is_erased_there(photos, address):
-    push(photos, address)
-    assert noted_pushes(photos.path) == [address]
+def test_erased_here_is_erased_there(photos, place):
+    push(photos, place)
+    assert noted_pushes(photos.path) == [place]
     erased = photos.erase("camera=2")
     assert erased.removed > 50
     assert erased.engines == []
-    with connect.open_index(address) as index:
+    with connect.open_index(place) as index:
         assert np.array_equal(index.ids(), photos.index.ids())
         if hasattr(index, "items"):
             assert index._one(f"SELECT count(*) FROM {index.items}") == len(photos)
         index.drop()
     assert photos.erase("camera=1").engines == []  # nothing is there any more, and nothing is made
-    assert connect.existing(address) == []
+    assert connect.existing(place) == []
     (photos.path / "engines.txt").write_text("postgresql://me@127.0.0.1:9/db?collection=gone\n")
     photos.apply(codes=some_codes(1, 8), items=[NewItem(labels=("last",))])
     (left,) = photos.erase("label=last").engines
@@ -149,16 +159,16 @@ def test_erased_here_is_erased_there(photos, address):
     assert "Is the server running" in left.reason
 
 
-def test_looks_can_stay_behind(photos, address):
+def test_looks_can_stay_behind(photos, place):
     from bitscale.collection.store.seen import Seen
     from bitscale.pictures.look import LOOK_BYTES
 
     photos.keep_looks([3, 4], [Seen(5, 6, bytes([i]) * LOOK_BYTES, {"iso": i}) for i in (1, 2)])
-    push(photos, address, looks=False)
-    with connect.open_index(address) as index:
-        assert push(photos, address) == Pushed(items=N)  # as the last push did
+    push(photos, place, looks=False)
+    with connect.open_index(place) as index:
+        assert push(photos, place) == Pushed(items=N)  # as the last push did
         assert index.looks(np.array([3, 4])) == {}
-        assert push(photos, address, looks=True) == Pushed(updated=2, items=N)
+        assert push(photos, place, looks=True) == Pushed(updated=2, items=N)
         assert index.looks(np.array([2, 3, 4])) == {3: bytes([1]) * LOOK_BYTES, 4: bytes([2]) * LOOK_BYTES}
 
 
@@ -185,15 +195,15 @@ def test_an_approximate_engine_says_how_good_it_is(photos, kind, tmp_path):
         push(photos, servers.address("postgres", "near"), approximate=kind)
 
 
-def test_another_model_is_refused(photos, address):
-    push(photos, address)
+def test_another_model_is_refused(photos, place):
+    push(photos, place)
     other = bs.make_hasher("lsh", n_bits=64, features="none").fit(vectors())
     ids = photos.index.ids()
     photos.stage(ids, bs.Codes(some_codes(N).packed, np.ones(64), other.fingerprint), other)
     photos.switch(other)
     with pytest.raises(EngineError, match="codes of another model") as error:
-        push(photos, address)
-    assert address in str(error.value)
+        push(photos, place)
+    assert place in str(error.value)
 
 
 @pytest.fixture

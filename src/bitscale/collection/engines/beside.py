@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from bitscale.collection.engines import where_milvus, where_postgres
-from bitscale.collection.engines.texts import Row, digest_of, text_of
+from bitscale.collection.engines.texts import Row, digests_of, text_of
 from bitscale.collection.opened import Opened
 from bitscale.collection.store.seen import Seen
 from bitscale.index.engines.forms import Beside
@@ -17,15 +15,19 @@ FACTS = {"postgresql": where_postgres.facts_of, "milvus": where_milvus.facts_of}
 
 def beside(rows: Sequence[Row], seen: dict[int, Seen], scheme: str) -> Beside:
     """What is kept beside some items on an engine of this kind."""
-    texts, looks = texts_of(rows, seen), [seen[row[0]].look if row[0] in seen else None for row in rows]
-    digests = np.array([digest_of(text, look) for text, look in zip(texts, looks, strict=True)], np.int64)
-    return Beside(digests, texts, [*map(FACTS[scheme], rows)], looks)
+    texts, looks = texts_of(rows, seen), looks_of(rows, seen)
+    return Beside(digests_of(texts, looks), texts, [*map(FACTS[scheme], rows)], looks)
 
 
-def digests_of(rows: Sequence[Row], seen: dict[int, Seen]) -> list[int]:
+def row_digests(rows: Sequence[Row], seen: dict[int, Seen]) -> list[int]:
     """The digests alone."""
-    looks = (seen[row[0]].look if row[0] in seen else None for row in rows)
-    return [digest_of(text, look) for text, look in zip(texts_of(rows, seen), looks, strict=True)]
+    digests: list[int] = digests_of(texts_of(rows, seen), looks_of(rows, seen)).tolist()
+    return digests
+
+
+def looks_of(rows: Sequence[Row], seen: dict[int, Seen]) -> list[bytes | None]:
+    """The looks alone."""
+    return [seen[row[0]].look if row[0] in seen else None for row in rows] if seen else [None] * len(rows)
 
 
 def texts_of(rows: Sequence[Row], seen: dict[int, Seen]) -> list[str]:

@@ -19,6 +19,10 @@ class Cursor(NamedTuple):
     texts: int  # commits that changed rows without a line in the log
     next_id: int
 
+    def same_items(self, other: Cursor) -> bool:
+        """Whether items and rows are the same: sealing, notes and marks are commits too."""
+        return (self.seq, self.texts, self.next_id) == (other.seq, other.texts, other.next_id)
+
     def __str__(self) -> str:
         return ".".join(map(str, self))
 

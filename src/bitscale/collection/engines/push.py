@@ -9,6 +9,7 @@ nothing to do changes nothing.
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
@@ -16,7 +17,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from bitscale.arrays import Progress
-from bitscale.collection.engines.beside import beside, digests_of, sights_of
+from bitscale.collection.engines.beside import beside, row_digests, sights_of
 from bitscale.collection.engines.collection import FACETS, NOTES
 from bitscale.collection.engines.cursor import Cursor, cursor_of, since
 from bitscale.collection.engines.pushed import note_pushed
@@ -33,6 +34,7 @@ from bitscale.index.engines.remote import RemoteIndex
 
 BATCHES = {"postgresql": 10_000, "milvus": 50_000}  # items a commit
 COMPARED = 10_000  # items whose digests are compared at a time
+IN_FLIGHT = 2  # batches on their way to the engine
 CURSOR, WITH_LOOKS = "cursor", "looks"
 LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # at which a push measures how near items are
 MOST_FACETS = 16_000  # characters
@@ -92,9 +94,10 @@ def push(
             found = Difference(*settled(index, *apart), np.empty(0, np.int64))
         done = levelled(collection, index, found, looks, batch or BATCHES[index.address.scheme], progress)
         if index.facts.approximate is not None:
+            index.settle()
             done.recall = recall = measured_recall(collection.index, index)
         told = about(collection) | ({} if recall is None else {RECALL: json.dumps(asdict(recall))})
-        if cursor_of(collection) == cursor:
+        if cursor_of(collection).same_items(cursor):
             told |= {CURSOR: str(cursor), WITH_LOOKS: str(looks)}
         index.note(told)
         note_pushed(collection.path, str(index.address))
@@ -148,7 +151,7 @@ def compared(collection: Opened, index: RemoteIndex, looks: bool) -> Difference:
     changed: list[int] = []
     known = dict(zip(both.tolist(), digests[at].tolist(), strict=True))
     for rows in _batches(collection, both, COMPARED):
-        told = digests_of(rows, sights_of(collection, [row[0] for row in rows], looks))
+        told = row_digests(rows, sights_of(collection, [row[0] for row in rows], looks))
         changed += [row[0] for row, digest in zip(rows, told, strict=True) if known[row[0]] != digest]
     missing, gone = np.setdiff1d(here, there, assume_unique=True), np.setdiff1d(there, here, assume_unique=True)
     return Difference(missing, gone, np.array(changed, np.int64))
@@ -176,31 +179,32 @@ def levelled(
 
 
 def _add(collection: Opened, index: RemoteIndex, ids: I64, looks: bool, batch: int, progress: Progress | None) -> int:
-    """Add items; the next batch is put together while the engine takes in the one before."""
-    added, waiting = 0, 0
-    before: Future[None] | None = None
+    """Add items; the next batches are put together while the engine takes in those before."""
+    added = 0
+    under_way: deque[tuple[Future[None], int]] = deque()
     if progress:
         progress(0, len(ids))
-    with ThreadPoolExecutor(1, "bitscale push") as pool:
+
+    def wait() -> int:
+        batch, n = under_way.popleft()
+        batch.result()
+        if progress:
+            progress(added + n, len(ids))
+        return n
+
+    with ThreadPoolExecutor(IN_FLIGHT, "bitscale push") as pool:
         for some in _batches(collection, ids, batch):
             living = set(collection.index.holding(_ids(some)).tolist())  # others may have gone meanwhile
             rows = [row for row in some if row[0] in living]
-            told = _told(collection, rows, looks, index)
-            codes = collection.index.get(_ids(rows))
-            added += _done(before, waiting, added, len(ids), progress)
-            before, waiting = pool.submit(index.put, codes, _ids(rows), told), len(rows)
-        added += _done(before, waiting, added, len(ids), progress)
+            if not rows:
+                continue
+            told, codes = _told(collection, rows, looks, index), collection.index.get(_ids(rows))
+            if len(under_way) == IN_FLIGHT:
+                added += wait()
+            under_way.append((pool.submit(index.put, codes, _ids(rows), told), len(rows)))
+        while under_way:
+            added += wait()
     return added
-
-
-def _done(before: Future[None] | None, n: int, added: int, total: int, progress: Progress | None) -> int:
-    """Wait for a batch; how many items it had."""
-    if before is None:
-        return 0
-    before.result()
-    if progress:
-        progress(added + n, total)
-    return n
 
 
 def about(collection: Opened) -> Mapping[str, str]:

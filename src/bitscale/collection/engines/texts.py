@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from hashlib import blake2b
 from json.encoder import encode_basestring_ascii as quoted
 from typing import Any
 
+import numpy as np
+
 from bitscale.collection.items import Item
 from bitscale.errors import EngineError
+from bitscale.index.base import I64
 
 Row = Sequence[Any]  # of the table `items`, with EXIF behind
 
@@ -58,9 +61,10 @@ def sight_of_text(id: int, text: str | None) -> tuple[int, int] | None:
         raise _unreadable(id, error) from None
 
 
-def digest_of(text: str, look: bytes | None = None) -> int:
-    """Eight bytes that stand for what is beside a code."""
-    return int.from_bytes(hashlib.blake2b(text.encode() + (look or b""), digest_size=8).digest(), "little", signed=True)
+def digests_of(texts: Sequence[str], looks: Sequence[bytes | None]) -> I64:
+    """Eight bytes each that stand for what is beside codes."""
+    told = (text.encode() + look if look else text.encode() for text, look in zip(texts, looks, strict=True))
+    return np.frombuffer(b"".join([blake2b(data, digest_size=8).digest() for data in told]), "<i8").astype(np.int64)
 
 
 def _read(id: int, text: str | None) -> Mapping[str, Any]:

@@ -45,24 +45,27 @@ def storable(text: str) -> str:
 def facts_of(row: Row) -> str:
     """What conditions on an item look at, in JSON."""
     _, path, _, size, modified, labels, metadata, exif = row
-    known, into = [f'"size": {size}, "modified": {modified}'], []
+    known, into = told_of(labels, metadata, exif)
     if path:
-        name = read_path(path)
-        known.append(f'"path": {quoted(storable(name))}')
-        into.append(f'"path": {quoted(storable(folded(name)))}')
-    for key, text in (("labels", labels), ("metadata", metadata), ("exif", exif)):
-        if text:
-            plain, folds = parts_of(text)
-            known.append(f'"{key}": {plain}')
-            into.append(f'"{key}": {folds}')
-    if into:
-        known.append(f'"folded": {{{", ".join(into)}}}')
-    return f"{{{', '.join(known)}}}"
+        name = path if isinstance(path, str) else read_path(path)
+        known = f', "path": {quoted(storable(name))}{known}'
+        into = f', "path": {quoted(name.lower() if name.isascii() else storable(folded(name)))}{into}'
+    return f'{{"size": {size}, "modified": {modified}{known}, "folded": {{{into[2:]}}}}}'
 
 
 @lru_cache(8192)
+def told_of(labels: str | None, metadata: str | None, exif: str | None) -> tuple[str, str]:
+    """Labels and tables of values as conditions look at them, and as `~` looks into them; many items have the same."""
+    known, into = "", ""
+    for key, text in (("labels", labels), ("metadata", metadata), ("exif", exif)):
+        if text:
+            plain, folds = parts_of(text)
+            known, into = f'{known}, "{key}": {plain}', f'{into}, "{key}": {folds}'
+    return known, into
+
+
 def parts_of(text: str) -> tuple[str, str]:
-    """Labels or a table of values as conditions look at them, and as `~` looks into them; many items have the same."""
+    """Labels or a table of values as conditions look at them, and as `~` looks into them."""
     known = json.loads(text)
     if isinstance(known, list):
         return json.dumps([*map(storable, known)]), json.dumps([storable(folded(label)) for label in known])

@@ -40,6 +40,7 @@ BATCH = 5_000  # items in one insert
 IDS_AT_ONCE = 8_192  # in one condition
 PREFIX = "bitscale_"
 LONGEST_TEXT = 65_536
+SETTLE_SECONDS = 600.0
 COLUMNS = ("id", "stamp", "signs", "digest", "item", "facts", "look")
 
 
@@ -73,8 +74,10 @@ class MilvusItems(RemoteIndex):
         client = connect(place)
         with telling(place):
             make_collections(client)
-            if read_facts(client, place) or client.has_collection(PREFIX + place.name):
+            if read_facts(client, place):
                 raise EngineError(f"{place} holds a collection already. Open it, or choose another name.")
+            if client.has_collection(PREFIX + place.name):  # without facts: its maker was stopped midway
+                client.drop_collection(PREFIX + place.name)
             make_items(client, PREFIX + place.name, len(facts.bit_weights), facts.approximate)
             index = cls(place, facts, client, Kept())
             index._write_facts()
@@ -100,8 +103,8 @@ class MilvusItems(RemoteIndex):
     def drop(self) -> None:
         """Remove the collection from the engine, items and all."""
         with telling(self.address):
+            self._client.delete(COLLECTIONS, ids=[self.address.name])  # first: stopped here, the rest is nobody's
             self._client.drop_collection(self.collection)
-            self._client.delete(COLLECTIONS, ids=[self.address.name])
 
     def close(self) -> None:
         """End the connection; what is stored stays."""
@@ -149,13 +152,13 @@ class MilvusItems(RemoteIndex):
         signs = np.array([row["signs"] for row in rows], np.float32).reshape(len(rows), self.n_bits)
         return np.array([row["id"] for row in rows], np.int64), np.packbits(signs > 0, axis=1)
 
-    def _insert(self, packed: NDArray[np.uint8], ids: I64 | None, beside: Beside | None = None) -> I64:
+    def _insert(self, packed: NDArray[np.uint8], ids: I64 | None) -> I64:
         stamp = self._stamp()
         kept = self._kept
         new = np.arange(kept.next_id, kept.next_id + len(packed), dtype=np.int64) if ids is None else ids
         if ids is not None:
             refuse_known(self._known(np.unique(ids)))
-        self._store(packed, new, stamp, beside)
+        self._store(packed, new, stamp, None)
         return new
 
     def put(self, codes: Codes, ids: I64, beside: Beside) -> None:
@@ -266,6 +269,16 @@ class MilvusItems(RemoteIndex):
         """The words kept with the collection."""
         self._stamp()
         return dict(self._kept.notes)
+
+    def settle(self) -> None:
+        """Wait until the index is built over all items, as far as that takes minutes."""
+        self._call(self._client.flush, self.collection, timeout=SETTLE_SECONDS)
+        end = time.monotonic() + SETTLE_SECONDS
+        while time.monotonic() < end:
+            built = self._call(self._client.describe_index, self.collection, "signs", timeout=SECONDS)
+            if built["pending_index_rows"] == 0 and built["indexed_rows"] >= built["total_rows"]:
+                return
+            time.sleep(0.5)
 
     def forget_removed(self) -> None:
         """Compact, and wait for it; Milvus drops the old files in its own time."""

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from bitscale.codes import Codes
 from bitscale.errors import EngineError, NotInEngine
-from bitscale.index.base import I64
+from bitscale.index.base import I64, check_ids
 from bitscale.index.engines.address import Address, parse_address
 from bitscale.index.engines.forms import FORMAT, Among, Beside, Condition, Facts, Stored, other_format
 from bitscale.index.engines.postgres_copy import code_rows, item_rows
@@ -120,7 +121,14 @@ class PostgresItems(RemoteIndex):
             rows = connection.execute(asked, (ids.tolist(),)).fetchall()
         return np.array([id for id, _ in rows], np.int64), self._unpack([code for _, code in rows])
 
-    def _insert(self, packed: NDArray[np.uint8], ids: I64 | None, beside: Beside | None = None) -> I64:
+    def put(self, codes: Codes, ids: I64, beside: Beside) -> None:
+        """Add codes under their ids, each with a text beside it; rows are made ready while another batch goes in."""
+        self.check_codes(codes)
+        rows = item_rows(check_ids(ids, len(codes)), beside)
+        with self._adding:
+            self._insert(codes.packed, ids, rows)
+
+    def _insert(self, packed: NDArray[np.uint8], ids: I64 | None, beside: bytes | None = None) -> I64:
         with self._transaction() as connection:
             next_id, stamp = self._counters(connection)
             new = np.arange(next_id, next_id + len(packed), dtype=np.int64) if ids is None else ids
@@ -131,7 +139,7 @@ class PostgresItems(RemoteIndex):
                 copy.write(code_rows(packed, new, stamp, self.n_bits))
             if beside is not None:
                 with connection.cursor().copy(f"COPY {self.items} FROM STDIN (FORMAT binary)") as copy:
-                    copy.write(item_rows(new, beside))
+                    copy.write(beside)
             connection.execute(
                 f"UPDATE {COLLECTIONS} SET next_id = greatest(next_id, %s), next_stamp = %s, changes = changes + 1"
                 " WHERE name = %s", (int(new.max()) + 1, stamp + 1, self.address.name),

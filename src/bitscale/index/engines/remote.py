@@ -55,8 +55,12 @@ class RemoteIndex(Index):
         """Remove the collection from the engine, items and all."""
 
     @abstractmethod
-    def _insert(self, packed: NDArray[np.uint8], ids: I64 | None, beside: Beside | None = None) -> I64:
+    def _insert(self, packed: NDArray[np.uint8], ids: I64 | None) -> I64:
         """Store codes under new ids; number them on where there are none. Known ids are refused."""
+
+    @abstractmethod
+    def put(self, codes: Codes, ids: I64, beside: Beside) -> None:
+        """Add codes under their ids, each with a text beside it; several threads may."""
 
     @abstractmethod
     def replace_beside(self, ids: I64, beside: Beside) -> None:
@@ -106,6 +110,9 @@ class RemoteIndex(Index):
     def counted(self) -> tuple[int, int]:
         """The next id, and how many changes there were."""
 
+    def settle(self) -> None:
+        """Wait until answers are as they will be, where an engine goes on working behind them."""
+
     @abstractmethod
     def forget_removed(self) -> None:
         """Ask the engine to give back the room of removed items now."""
@@ -146,12 +153,6 @@ class RemoteIndex(Index):
             _refuse_twice(new)
         with self._adding:
             return self._insert(codes.packed, new)
-
-    def put(self, codes: Codes, ids: I64, beside: Beside) -> None:
-        """Add codes under their ids, each with a text beside it."""
-        self.check_codes(codes)
-        with self._adding:
-            self._insert(codes.packed, check_ids(ids, len(codes)), beside)
 
     def remove(self, ids: ArrayLike) -> int:
         """Remove items and return how many there were; unknown ids are ignored."""
