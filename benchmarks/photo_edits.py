@@ -120,10 +120,15 @@ EDITS: dict[str, tuple[Edit, str, int]] = {  # what is done, and the format and 
 ENDINGS = {"JPEG": ".jpg", "WEBP": ".webp"}
 
 
+def edit_path(name: str, folder: Path, stem: str) -> Path:
+    """Where an edited copy is saved."""
+    return folder / f"{stem}~{name.replace(' ', '-').replace('%', 'pc')}{ENDINGS[EDITS[name][1]]}"
+
+
 def write_edit(picture: Image.Image, name: str, folder: Path, stem: str, rng: np.random.Generator) -> Path:
     """Save one edited copy, and say where."""
     edit, kind, quality = EDITS[name]
-    path = folder / f"{stem}~{name.replace(' ', '-').replace('%', 'pc')}{ENDINGS[kind]}"
+    path = edit_path(name, folder, stem)
     file = io.BytesIO()
     edit(picture, rng).save(file, kind, quality=quality)
     path.write_bytes(file.getvalue())

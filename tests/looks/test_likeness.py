@@ -90,6 +90,36 @@ def test_clothes_of_the_sample_are_no_copies_of_one_another():
     assert (compare(every[np.arange(50)], double).kind == COPY).mean() > 0.9
 
 
+def neighbours(every):
+    """Every picture and the one most like it."""
+    grey = every.grey.reshape(len(every), -1)
+    grey -= grey.mean(axis=1, keepdims=True)
+    grey /= np.linalg.norm(grey, axis=1, keepdims=True)
+    alike = grey @ grey.T
+    np.fill_diagonal(alike, -1)
+    return every[alike.argmax(axis=1)]
+
+
+def test_small_pictures_that_are_much_alike_are_not_even_perhaps_the_same():
+    images = bs.load_dataset("sample").query.images
+    every = looks(*(Image.fromarray(images[i][..., 0]) for i in range(200)))
+    assert (compare(every, neighbours(every)).kind == OTHER).all()
+
+
+def test_plain_pictures_must_agree_in_detail():
+    """Clothes on black, as large as photographs: other ones are no copies and seldom variants, though outlines fit."""
+    images = bs.load_dataset("sample").query.images
+    pictures = [Image.fromarray(images[i][..., 0]).resize((300, 300), Image.Resampling.LANCZOS) for i in range(200)]
+    every = looks(*pictures)
+    kinds = compare(every, neighbours(every)).kind
+    assert (kinds < COPY).all()
+    assert (kinds == VARIANT).mean() < 0.15
+    few = np.arange(60)
+    assert (compare(every[few], looks(*map(as_jpeg, pictures[:60]))).kind == COPY).mean() > 0.9
+    smaller = looks(*(picture.resize((150, 150)) for picture in pictures[:60]))
+    assert (compare(every[few], smaller).kind >= VARIANT).mean() > 0.9
+
+
 def test_the_hash_of_a_form_is_the_hash_of_the_picture_laid_that_way():
     picture = big(3)
     grey = looks(picture).grey

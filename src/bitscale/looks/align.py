@@ -19,6 +19,7 @@ CELLS = 4  # across and down, compared each by itself in the end
 LEAST_CELLS = 3  # with something on them, below which pictures cannot be compared
 FLAT = 2.0  # levels: a cell with less contrast on both sides has nothing to compare
 STEP = 0.12  # most that a number of the movement changes by at once
+COARSE = 6  # blurs that take detail away
 UPRIGHT = 0.02  # the correlation by which another way to lay the picture must be better
 _FORMS = 8
 _LITTLE = np.float32(1e-6)
@@ -31,6 +32,7 @@ class Fit(NamedTuple):
     moved: Float32  # (n, 2, 3), where each point of the first is in the second; sides are from -1 to 1
     whole: Float32  # correlation of grey levels where they overlap
     cells: Float32  # (n, 2): the correlation that three in four cells, and half of them, reach; 0 where all are flat
+    detail: Float32  # correlation of what a blur takes away, where they overlap
     overlap: Float32  # share of the first that is in the second
 
 
@@ -96,17 +98,23 @@ def _step(a: Float32, layers: Float32, points: Float32, moved: Float32) -> Float
     return np.asarray(np.linalg.solve(normal + ease * np.eye(6, dtype=np.float32), weighed @ left[..., None])[..., 0])
 
 
-def compared(first: Float32, second: Float32, moved: Float32) -> tuple[Float32, Float32, Float32]:
-    """Correlation where they overlap, that of the cells each by itself, and how much overlaps."""
+def compared(first: Float32, second: Float32, moved: Float32) -> tuple[Float32, Float32, Float32, Float32]:
+    """Correlation where they overlap, that of the cells each by itself, that of details, and how much overlaps."""
     n, side, _ = first.shape
     there = moved @ grid(side)
     inside = _inside(there, 1 - 1 / side).astype(np.float32)
-    a = blurred(first, 1).reshape(n, -1)
-    b = sampled(blurred(second, 1)[..., None], there)[..., 0]
-    whole, *_ = correlated(a[:, None], b[:, None], inside[:, None])
-    cells, spread, share = correlated(*(_in_cells(one, side) for one in (a, b, inside)))
+    a = _with_detail(first).reshape(n, -1, 2)
+    b = sampled(_with_detail(second), there)
+    both, *_ = correlated(a.swapaxes(1, 2), b.swapaxes(1, 2), inside[:, None])
+    cells, spread, share = correlated(*(_in_cells(one, side) for one in (a[..., 0], b[..., 0], inside)))
     counts = (share > 0.5) & (spread > FLAT)
-    return whole[:, 0], _reached(cells, counts), inside.mean(axis=1)
+    return both[:, 0], _reached(cells, counts), both[:, 1], inside.mean(axis=1)
+
+
+def _with_detail(pictures: Float32) -> Float32:
+    """Pictures blurred a little, and what a stronger blur takes away of them: (n, S, S, 2)."""
+    soft = blurred(pictures, 1)
+    return np.stack([soft, soft - blurred(soft, COARSE)], axis=-1)
 
 
 def correlated(a: Float32, b: Float32, inside: Float32) -> tuple[Float32, Float32, Float32]:

@@ -5,8 +5,11 @@ variant   the same picture with something done to it: in grey or other colours, 
 perhaps   much alike; not enough by itself
 other     nothing that looks could tell, or nothing on them to compare
 
-The limits were set on 17 kinds of edits of 140 photographs against the most alike of 4.5 million other pairs
-(`benchmarks/duplicates.py`): copies reach far more than COPY, and other pairs of photographs less.
+Two shirts on white look as much alike as two copies of one shirt: of pictures that are small or plain, with little on
+them but an outline, more is asked. Plain ones must agree in detail too, hardly moved and not stretched.
+
+The limits were set on 17 kinds of edits of 140 photographs against the most alike of other pairs, those for plain
+pictures on shirts and boots besides (`benchmarks/duplicates.py --tune`): copies reach far more than COPY, others less.
 """
 
 from __future__ import annotations
@@ -29,6 +32,8 @@ RECOLOURED_WHOLE, RECOLOURED_CELLS = 0.95, (0.85, 0.95)  # where they do not
 PERHAPS_CELLS = 0.5
 SMALL = 64  # pixels of a side: below it two shirts look as much alike as two copies of one
 SMALL_WHOLE, SMALL_CELLS, SMALL_MOVED = 0.997, (0.985, 0.995), 0.1
+BUSY, CHANGE = 0.75, 4.0  # share of a picture where grey changes by so many levels to the next: with less it is plain
+PLAIN_CELLS, PLAIN_DETAIL, PLAIN_MOVED, PLAIN_STRETCH = 0.9, 0.9, 0.15, 1.09
 OVERLAP = 0.6  # share of the first picture
 ASPECT = 0.15  # by which width to height may differ between copies: they may be cropped
 COLOUR, COLOUR_SHARE = 2.5, 0.25  # levels by which colours of copies differ, or share of how strong they are
@@ -71,10 +76,11 @@ def _compared(first: Looks, second: Looks) -> Likeness:
     copy &= over & coloured & same_shape(first, second, fit.form)
     recoloured = (fit.whole >= RECOLOURED_WHOLE) & (three >= RECOLOURED_CELLS[0]) & (half >= RECOLOURED_CELLS[1])
     variant = over & np.where(coloured, (fit.whole >= VARIANT_WHOLE) & (half >= VARIANT_CELLS), recoloured)
-    small = small_both(first, second)
-    copy &= ~small | same_when_small(fit)
-    variant &= ~small
-    kind = np.where(copy, COPY, np.where(variant, VARIANT, np.where(half >= PERHAPS_CELLS, PERHAPS, OTHER)))
+    small, plain = small_both(first, second), plain_one(first, second)
+    copy &= ~(small | plain) | same_when_small(fit)
+    variant &= ~small & (~plain | same_when_plain(fit))
+    perhaps = (half >= PERHAPS_CELLS) & ~small
+    kind = np.where(copy, COPY, np.where(variant, VARIANT, np.where(perhaps, PERHAPS, OTHER)))
     return Likeness(kind, fit.form, coloured, np.clip((fit.whole + half) / 2, 0, 1))
 
 
@@ -84,8 +90,27 @@ def small_both(first: Looks, second: Looks) -> Bool:
     return np.asarray((sides[0] > 0) & (np.maximum(*sides) < SMALL))
 
 
+def plain_one(first: Looks, second: Looks) -> Bool:
+    """Pairs of which one at least is plain: on most of it nothing changes."""
+    busy = []
+    for grey in (first.grey, second.grey):
+        change = np.abs(np.diff(grey, axis=1))[:, :, 1:] + np.abs(np.diff(grey, axis=2))[:, 1:]
+        busy.append((change > CHANGE).mean(axis=(1, 2)))
+    return np.asarray(np.minimum(*busy) < BUSY)
+
+
+def same_when_plain(fit: Fit) -> Bool:
+    """Plain pictures are the same one only if they agree in detail, hardly moved and not stretched."""
+    moved = np.abs(fit.moved - np.eye(2, 3, dtype=np.float32)).max(axis=(1, 2)) <= PLAIN_MOVED
+    turned = fit.moved[:, :, :2]
+    square, product = np.square(turned).sum(axis=(1, 2)), np.abs(np.linalg.det(turned))
+    stretch = (PLAIN_STRETCH + 1 / PLAIN_STRETCH) * product  # of sides a and b: a / b + b / a = square / product
+    alike = (fit.cells[:, 1] >= PLAIN_CELLS) & (fit.detail >= PLAIN_DETAIL)
+    return np.asarray(moved & alike & (square <= stretch))
+
+
 def same_when_small(fit: Fit) -> Bool:
-    """Small pictures are copies only as they lie, and if they agree in nearly everything."""
+    """Small or plain pictures are copies only as they lie, and if they agree in nearly everything."""
     still = np.abs(fit.moved - np.eye(2, 3, dtype=np.float32)).max(axis=(1, 2)) <= SMALL_MOVED
     alike = (fit.whole >= SMALL_WHOLE) & (fit.cells[:, 0] >= SMALL_CELLS[0]) & (fit.cells[:, 1] >= SMALL_CELLS[1])
     return np.asarray(still & alike & (fit.form == 0))
