@@ -1,11 +1,12 @@
 """Grades: are copies called copies, and nothing else; are matches of the same kind called so, and few random pairs?
 
-    python benchmarks/grades.py --houses FOLDER --photos FOLDER... [--out results/grades.json]
+    python benchmarks/grades.py --houses FOLDER --photos FOLDER... [--part choosing] [--out results/grades.json]
 
-1,500 photographs make a collection: rooms of houses in four kinds (the file's name says which) and others. Queries:
-edited copies of 150 of them (JPEG 40, 10 % cropped, brighter and paler, mirrored, turned by 8 degrees), 300 rooms and
-photographs that are not in it. Different pictures called copies are counted among the first ten matches of those.
-Random pairs are such a query and any item. Nothing is fitted to these queries.
+Half of the photographs (houses of even numbers, every other picture) are for choosing limits by; the other half gives
+the results, measured once they stand. 1,100 of a half make a collection: rooms of houses in four kinds (the file's name
+says which) and others. Queries: 150 of them in five edits (benchmarks/five_edits.py), and 300 rooms and photographs of
+the half that are not in it. Different pictures called copies are counted among the first ten matches of those. Random
+pairs are such a query and any item.
 """
 
 from __future__ import annotations
@@ -17,33 +18,16 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-from PIL import Image, ImageEnhance
 
 import bitscale as bs
 from bitscale.collection.ingest.default_model import default_hasher
-from photo_edits import EDITS
+from five_edits import FIVE
 from photographs import drawn, in_rgb, photographs, same_photograph
 from timing import machine
 
 ROOT = Path(__file__).resolve().parents[1]
-ITEMS, COPIES, OTHERS, RANDOM = 1_500, 150, 300, 50
-
-
-def turned(picture: Image.Image, rng: np.random.Generator) -> Image.Image:
-    return picture.rotate(8 * (1 if rng.integers(2) else -1), Image.Resampling.BICUBIC)
-
-
-def bright(picture: Image.Image, rng: np.random.Generator) -> Image.Image:
-    return ImageEnhance.Color(ImageEnhance.Brightness(picture).enhance(1.25)).enhance(0.7)
-
-
-KINDS = {
-    "jpeg": (EDITS["jpeg 40"][0], 40),
-    "crop": (EDITS["crop 10 %"][0], 90),
-    "bright": (bright, 90),
-    "mirror": (EDITS["mirrored"][0], 90),
-    "turn": (turned, 90),
-}
+ROOMS, PHOTOS, COPIES, OTHERS, RANDOM = 750, 350, 150, 300, 50
+QUALITY = {"jpeg": 40}  # in which a copy is saved, 90 unless said
 
 
 def kind_of(path: str) -> str:
@@ -55,11 +39,12 @@ def kind_of(path: str) -> str:
 def copies_called(collection: bs.Collection, some: list[Path], folder: Path, bits: int | None) -> dict[str, float]:
     """How often the original of a copy is among the first ten, graded a copy, in percent of all copies."""
     called = {}
-    for kind, (edit, quality) in KINDS.items():
+    for at, (kind, edit) in enumerate(FIVE.items()):
         right = []
         for number, original in enumerate(some):
             path = folder / f"{kind}-{number}.jpg"
-            edit(in_rgb(original), np.random.default_rng([number, 5])).save(path, quality=quality)
+            copy = in_rgb(original) if kind == "jpeg" else edit(in_rgb(original), np.random.default_rng([number, at]))
+            copy.save(path, quality=QUALITY.get(kind, 90))
             row = collection.search(path, 10, bits=bits)[0]
             right.append(any(m.item.path == str(original) and m.grade == "copy" for m in row))
         called[kind] = round(100 * float(np.mean(right)), 1)
@@ -104,15 +89,18 @@ def main() -> None:
     parser.add_argument("--photos", type=Path, nargs="+", required=True)
     parser.add_argument("--features", default=None, help="the default network unless said")
     parser.add_argument("--bits", type=int, default=None)
+    parser.add_argument("--part", choices=("choosing", "final"), default="final")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "grades.json")
     options = parser.parse_args()
-    rng = np.random.default_rng(4)
-    houses, photos = photographs([options.houses]), photographs(options.photos)
-    some = drawn(houses, ITEMS // 2 + OTHERS // 2, rng) + drawn(photos, ITEMS // 2 + OTHERS // 2, rng)
+    rng, odd = np.random.default_rng(4), options.part == "final"
+    houses = [path for path in photographs([options.houses]) if kind_of(str(path))]
+    houses = [path for path in houses if int(path.stem.partition("_")[0]) % 2 == odd]
+    photos = photographs(options.photos)[odd::2]
+    some = drawn(houses, ROOMS + OTHERS // 2, rng) + drawn(photos, PHOTOS + OTHERS // 2, rng)
     some = [some[i] for i in rng.permutation(len(some))]
-    held, others = some[:ITEMS], some[ITEMS:]
+    held, others = some[: ROOMS + PHOTOS], some[ROOMS + PHOTOS :]
     how = {name: value for name, value in (("features", options.features), ("n_bits", options.bits)) if value}
-    found: dict[str, object] = {"machine": machine(), "items": ITEMS, "queries": len(others)}
+    found: dict[str, object] = {"machine": machine(), "part": options.part, "items": len(held), "queries": len(others)}
     with tempfile.TemporaryDirectory(dir=options.out.parent) as folder:
         hasher = default_hasher(held, **how)
         found |= {"features": hasher.features, "n_bits": hasher.n_bits}
@@ -123,7 +111,7 @@ def main() -> None:
                 about = {"copies called copy": copies, **others_called(collection, others, bits)}
                 found["all bits" if bits is None else f"{bits} bits"] = about
                 print(bits, json.dumps(about), flush=True)
-                options.out.write_text(json.dumps(found, indent=1) + "\n")  # what there is, should it be stopped
+    options.out.write_text(json.dumps(found, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -5,9 +5,13 @@ The teacher is the cosine of the features about their mean. Among a batch, item 
     P(j | i) ~ exp(cosine(i, j) / SHARPNESS)          by the features
     Q(j | i) ~ exp(s <b_i, b_j> / k)                  by the first k bits, b in {-1, 1}^k, s learned for each k
 
-and directions are moved along the gradient of the sum of KL(P | Q) over all k. Beside it stands a copy of each item,
-blurred by a part of another item: of all items, its original must come first by every k (the cross-entropy of a
-softmax in which the original is right). The sign passes a gradient as tanh would. NumPy alone.
+and directions are moved along the gradient of the sum of KL(P | Q) over all k. Beside it stands a copy of each item: of
+all items, its original must come first by every k (the cross-entropy of a softmax in which the original is right).
+Copies are given, and then count the more the longer the code, since short ones have too few bits for both; or they are
+made by noise, as edits of photographs are: it falls from one principal axis to the next, but less than the items do.
+
+Against learning by heart every item is mixed with a part of another, its copy with the same part, and an axis moves
+directions the less the less items spread along it. The sign passes a gradient as tanh would. NumPy alone.
 """
 
 from __future__ import annotations
@@ -23,10 +27,17 @@ from bitscale.arrays import Float32
 
 SHARPNESS = 0.03  # cosines this far apart differ by a factor of e
 BATCH = 256
-COPIES = 0.3  # what finding copies counts, beside keeping neighbours
-BLUR = 0.4  # of another item in a copy
+NOISE = 0.65  # how long the noise of a copy is, beside its item
+FLATTER = 0.65  # it spreads along an axis as items do, to this power
+MIXED = 0.5  # of another item, at most
 _MOST_SCALE = 60.0
+_FIRST = 64  # axes that move directions at the rate given, on average
 _FAR = np.float32(-1e9)
+
+
+def copies_count(length: int, *, given: bool) -> float:
+    """What finding copies by so many bits counts beside keeping neighbours; noise is less to go by than copies."""
+    return min(max((length - 4) / 26, 0.4), 7.0) if given else 0.3
 
 
 class Adam:
@@ -72,43 +83,87 @@ class Side:
         return gathered
 
 
+class Pairs:
+    """Items and their copies, a batch at a time."""
+
+    def __init__(self, x: Float32, copies: Float32 | None, rng: np.random.Generator) -> None:
+        self.x, self.copies, self.rng = x, copies, rng
+        self.spread = (np.sqrt(np.mean(x * x, axis=0)) + np.float32(1e-12)).astype(np.float32)
+        noise = self.spread**FLATTER
+        self.noise = (noise * (NOISE / np.linalg.norm(noise))).astype(np.float32)
+
+    def draw(self) -> tuple[Float32, Float32]:
+        """Some items, and their copies in the same order; now the one, now the other is taken for the original."""
+        n, rng = len(self.x), self.rng
+        rows = rng.permutation(n)[:BATCH]
+        items, copies = self.x[rows], self._copies(rows)
+        other = rng.random((len(rows), 1)) < 0.5
+        part = (MIXED * rng.uniform(-1, 1, (len(rows), 1))).astype(np.float32) * self.x[rng.integers(0, n, len(rows))]
+        return unit(np.where(other, copies, items) + part), unit(np.where(other, items, copies) + part)
+
+    def _copies(self, rows: NDArray[np.int64]) -> Float32:
+        if self.copies is not None:
+            return self.copies[rows]
+        return unit(self.x[rows] + self.noise * self.rng.standard_normal((len(rows), self.x.shape[1]), np.float32))
+
+
 def learn_directions(
-    x: Float32, start: Float32, lengths: Sequence[int], *, steps: int, rate: float, rng: np.random.Generator
+    x: Float32,
+    start: Float32,
+    lengths: Sequence[int],
+    *,
+    steps: int,
+    rate: float,
+    rng: np.random.Generator,
+    copies: Float32 | None = None,
 ) -> Float32:
     """Directions (d, q) for unit vectors x (n, d), from `start`; the first k of them for every k of `lengths`.
 
-    Columns have length 1.
+    x lies along its principal axes; `copies` are those of the items, (n, d). Columns have length 1.
     """
-    directions, n = start.astype(np.float32), len(x)
-    batch = min(BATCH, n)
+    pairs, directions = Pairs(x, copies, rng), start.astype(np.float32)
+    counts = [copies_count(length, given=copies is not None) for length in lengths]
+    pace = np.sqrt(pairs.spread)[:, None]
+    pace /= np.sqrt(np.mean(np.square(pace[:_FIRST])))
     adam, scale_adam = Adam(start.shape, rate, steps), Adam((2, len(lengths)), 0.05, steps)
     roots = np.sqrt(np.array(lengths, np.float32))
     log_scales = np.log(np.stack([3 + 1.2 * roots, 5 + 2 * roots]))
     for _ in range(steps):
-        rows = rng.permutation(n)[:batch]
-        some = x[rows]
-        copies = unit(some + np.float32(BLUR) * x[rng.integers(0, n, batch)] * signs(rng.standard_normal((batch, 1))))
-        wanted = _shares(some @ some.T / np.float32(SHARPNESS), itself=False)
-        items, spread = Side.of(some, directions)
-        blurred, _ = Side.of(copies, directions, spread)
-        by_scale = np.zeros_like(log_scales)
-        near, found, before = np.zeros((batch, batch), np.float32), np.zeros((batch, batch), np.float32), 0
-        for i, length in enumerate(lengths):
-            scales = np.exp(log_scales[:, i]) / length
-            near = near + items.bits[:, before:length] @ items.bits[:, before:length].T
-            found = found + blurred.bits[:, before:length] @ items.bits[:, before:length].T
-            error = (_shares(near * scales[0], itself=False) - wanted) / np.float32(batch)
-            items.gradient[:, :length] += (error + error.T) @ items.bits[:, :length] * (scales[0] * length)
-            by_scale[0, i] = (error * near).sum() * scales[0]
-            error = (_shares(found * scales[1], itself=True) - np.eye(batch, dtype=np.float32)) / np.float32(batch)
-            by_scale[1, i] = (error * found).sum() * scales[1]
-            error *= np.float32(COPIES * scales[1] * length)
-            blurred.gradient[:, :length] += error @ items.bits[:, :length]
-            items.gradient[:, :length] += error.T @ blurred.bits[:, :length]
-            before = length
+        gradient, by_scale = _gradients(*pairs.draw(), directions, lengths, log_scales, counts)
         log_scales = np.minimum(log_scales - scale_adam.step(by_scale), np.float32(np.log(_MOST_SCALE)))
-        directions = directions - adam.step(items.by_directions() + blurred.by_directions())
+        directions = directions - pace * adam.step(pace * gradient)
     return unit(directions.T).T
+
+
+def _gradients(
+    some: Float32,
+    copies: Float32,
+    directions: Float32,
+    lengths: Sequence[int],
+    log_scales: Float32,
+    counts: Sequence[float],
+) -> tuple[Float32, Float32]:
+    """By the directions, and by the two scales of every length."""
+    batch = np.float32(len(some))
+    wanted, right = _shares(some @ some.T / np.float32(SHARPNESS), itself=False), np.eye(len(some), dtype=np.float32)
+    items, spread = Side.of(some, directions)
+    edited, _ = Side.of(copies, directions, spread)
+    by_scale = np.zeros_like(log_scales)
+    near, found, before = np.zeros_like(wanted), np.zeros_like(wanted), 0
+    for i, length in enumerate(lengths):
+        scales = np.exp(log_scales[:, i]) / length
+        near = near + items.bits[:, before:length] @ items.bits[:, before:length].T
+        found = found + edited.bits[:, before:length] @ items.bits[:, before:length].T
+        error = (_shares(near * scales[0], itself=False) - wanted) / batch
+        items.gradient[:, :length] += (error + error.T) @ items.bits[:, :length] * scales[0]
+        by_scale[0, i] = (error * near).sum() * scales[0]
+        error = (_shares(found * scales[1], itself=True) - right) / batch
+        by_scale[1, i] = (error * found).sum() * scales[1]
+        error *= np.float32(counts[i] * scales[1])
+        edited.gradient[:, :length] += error @ items.bits[:, :length]
+        items.gradient[:, :length] += error.T @ edited.bits[:, :length]
+        before = length
+    return items.by_directions() + edited.by_directions(), by_scale
 
 
 def neighbours_kept(z: Float32, values: Float32, k: int = 10) -> float:
