@@ -55,12 +55,14 @@ def embedded() -> list[dict[str, Any]]:
 def engine_points(engine: str, own: dict[str, Any]) -> list[dict[str, Any]]:
     """Of results/capacity.json; and of results/engines.json where another size is there."""
     points = list(own.get(engine, []))
-    told = results("engines.json")
-    milliseconds = told.get(engine, {}).get("ms_a_query")
+    told = results("engines.json").get(f"search-{engine}", {})
+    milliseconds = told.get("ms_a_query")
     if isinstance(milliseconds, dict):
-        milliseconds = milliseconds.get("re-rank")
-    if milliseconds and told.get("items") not in [point["n"] for point in points]:
-        points.append({"n": told["items"], "seconds": milliseconds / 1e3, "from": "results/engines.json"})
+        milliseconds = milliseconds.get("re-rank") or milliseconds.get("exact")
+    if milliseconds:
+        n = int(told["codes"].split()[0].replace(",", ""))
+        if n not in [point["n"] for point in points]:
+            points.append({"n": n, "seconds": milliseconds / 1e3, "from": "results/engines.json"})
     return sorted(points, key=lambda point: point["n"])
 
 
