@@ -7,7 +7,7 @@ search-milvus                      exact by inner product, asserted; then hnsw a
 push-postgres, push-milvus         `push` of a collection against COPY, and pymilvus's insert, of the same columns
                                    in the same batches, ready in memory
 kills                              `push` killed with -9 ten times and gone on with: missing, doubled or wrong items
-contract                           20,000 items x 1,000 queries at 64, 37, 16 and 8 bits, with filters and after deletes
+contract-postgres and so on        20,000 items x 1,000 queries at 64, 37, 16, 8 bits, with filters and after deletes
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -255,7 +256,7 @@ def compared(photos: bs.Collection, address: str) -> dict:
 # ---------------------------------------------------------------------- the contract set
 
 
-def contract(n: int = 20_000, queries: int = 1_000) -> dict:
+def contract(engine: str, n: int = 20_000, queries: int = 1_000) -> dict:
     """Equal distances everywhere, equal ids except among items tied at the last distance beyond what Milvus lists."""
     from tests import oracle
 
@@ -264,29 +265,28 @@ def contract(n: int = 20_000, queries: int = 1_000) -> dict:
     gone = np.sort(rng.permutation(n)[: n // 10])
     keep = np.setdiff1d(np.arange(n), gone)
     allowed = np.sort(rng.permutation(n)[: n // 3])
-    found: dict[str, dict] = {}
-    for engine in ("postgres", "pgvector", "milvus"):
-        index = filled_under(empty(engine, "bench_contract", world.codes), world)
-        told = {"queries": 0, "distances_differ": 0, "ids_differ": 0, "flagged": 0}
-        for after in (False, True):
-            if after:
-                index.remove(world.ids[gone])
-            rows = keep if after else np.arange(n)
-            for bits in (64, 37, 16, 8):
-                for where in (None, allowed):
-                    among = rows if where is None else np.intersect1d(rows, where)
-                    exact = bs.ExactIndex(world.codes[among], world.ids[among])
-                    wanted = exact.search(world.queries, K, bits=bits)
-                    filters = {} if where is None else {"where": index.prepare(world.ids[where])}
-                    hits = index.search(world.queries, K, bits=bits, **filters)
-                    cut = hits.tied_beyond if hits.tied_beyond is not None else np.zeros(queries, bool)
-                    told["queries"] += queries
-                    told["distances_differ"] += int((hits.distances != wanted.distances).any(axis=1).sum())
-                    told["ids_differ"] += int(((hits.ids != wanted.ids).any(axis=1) & ~cut).sum())
-                    told["flagged"] += int(cut.sum())
-        index.drop()
-        found[engine] = told
-    return {"items": n, "k": K, **found}
+    index = filled_under(empty(engine, "bench_contract", world.codes), world)
+    codes = f"{n:,} of 64 bits, clusters, weights in steps: many ties"
+    told = {"codes": codes, "k": K, "queries": 0, "distances_differ": 0, "ids_differ": 0, "flagged": 0}
+    for after in (False, True):
+        if after:
+            index.remove(world.ids[gone])
+        rows = keep if after else np.arange(n)
+        for bits in (64, 37, 16, 8):
+            for where in (None, allowed):
+                among = rows if where is None else np.intersect1d(rows, where)
+                exact = bs.ExactIndex(world.codes[among], world.ids[among])
+                wanted = exact.search(world.queries, K, bits=bits)
+                filters = {} if where is None else {"where": index.prepare(world.ids[where])}
+                hits = index.search(world.queries, K, bits=bits, **filters)
+                cut = hits.tied_beyond if hits.tied_beyond is not None else np.zeros(queries, bool)
+                told["queries"] += queries
+                told["distances_differ"] += int((hits.distances != wanted.distances).any(axis=1).sum())
+                told["ids_differ"] += int(((hits.ids != wanted.ids).any(axis=1) & ~cut).sum())
+                told["flagged"] += int(cut.sum())
+                print(engine, "after deletes" if after else "", bits, "filtered" if where is not None else "", told)
+    index.drop()
+    return told
 
 
 def filled_under(index: RemoteIndex, world) -> RemoteIndex:
@@ -309,7 +309,7 @@ def main() -> None:
         "push-postgres": lambda: pushing("postgres", codes),
         "push-milvus": lambda: pushing("milvus", codes),
         "kills": lambda: kills(codes[: min(given.items, 100_000)]),
-        "contract": contract,
+        **{f"contract-{engine}": partial(contract, engine) for engine in ("postgres", "pgvector", "milvus")},
     }
     for part in given.parts:
         told = {"codes": f"{given.items:,} of 64 bits, 100 clusters, 10 % flips, mild weights", **parts[part]()}

@@ -19,7 +19,7 @@ import numpy as np
 from bitscale.errors import EngineError
 from bitscale.index.base import I64
 from bitscale.index.engines.forms import Among, Ask, Ranked
-from bitscale.index.engines.milvus_items import MOST_ROWS, MilvusItems, signs_of
+from bitscale.index.engines.milvus_items import MOST_ROWS, MilvusItems, parts, signs_of
 from bitscale.index.engines.milvus_server import EFFORT, SECONDS, STRONG
 
 MOST_VALUES = 1 << 22  # of the query vectors in one call: 16 MB
@@ -86,10 +86,10 @@ class MilvusIndex(MilvusItems):
         if among is None:
             return self._search_where(asked, limit, extra, most)
         if among.ids is None:
-            parts = [f"({among.condition}) and stamp < {among.stamp}"]
+            filters = [f"({among.condition}) and stamp < {among.stamp}"]
         else:
-            parts = [f"id in {some} and stamp < {among.stamp}" for some in parts(among.ids)] or ["id < 0"]
-        answers = [self._search_where(asked, limit, " and ".join(filter(None, (part, extra))), most) for part in parts]
+            filters = [f"id in {some} and stamp < {among.stamp}" for some in parts(among.ids)] or ["id < 0"]
+        answers = [self._search_where(asked, limit, " and ".join(filter(None, (one, extra))), most) for one in filters]
         merged = []
         for row in range(len(asked)):
             ids = np.concatenate([answer[row][0] for answer in answers])
