@@ -1,6 +1,7 @@
 """What all tests share: a skip counts as a failure in CI, and endurance counts run in full under `make torture`."""
 
 import os
+import sys
 import time
 from collections.abc import Callable
 
@@ -27,6 +28,11 @@ def until(happened: Callable[[], object], seconds: float = 300.0) -> None:
     while not happened():
         assert time.monotonic() < end, "it never came"
         time.sleep(0.01)
+
+
+def pytest_sessionfinish():
+    if "tests.cluster.nodes" in sys.modules:
+        sys.modules["tests.cluster.nodes"].end()
 
 
 @pytest.hookimpl(wrapper=True)

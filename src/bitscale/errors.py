@@ -8,6 +8,7 @@
     ├── TrainingStopped   a training cannot go on, its loss being infinite or NaN
     ├── EngineError       an engine elsewhere cannot be reached, refuses, or holds something else
     │   └── NotInEngine   there is no such collection at that address
+    ├── ClusterError      a Ray cluster cannot be reached, lost what it was given, or answers in part
     ├── DataError         a dataset is missing, incomplete or not what it claims
     │   ├── UnreadablePicture  one picture file cannot be decoded
     │   └── VanishedFiles      pictures that were there are not: asks before anything is removed
@@ -54,6 +55,10 @@ class EngineError(BitscaleError):
 
 class NotInEngine(EngineError):
     """An engine was reached, and holds no collection of ours under that name."""
+
+
+class ClusterError(BitscaleError):
+    """A Ray cluster cannot be reached, lost what it was given more often than it may, or can answer in part only."""
 
 
 class DataError(BitscaleError):

@@ -9,11 +9,14 @@ from pathlib import Path
 import psutil
 
 M_ARENA_MAX = -8  # glibc's mallopt: how many heaps threads may spread over
+CORES = "BITSCALE_CORES"  # set: take no more than so many, since other processes have the rest
 
 
 def cores() -> int:
     """Processor cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    asked = os.environ.get(CORES, "")
+    return min(here, int(asked)) if asked.isdecimal() and int(asked) else here
 
 
 def free_memory() -> int:

@@ -23,9 +23,13 @@ if TYPE_CHECKING:
 
 def encode(
     model: Annotated[Path, typer.Argument(help="A hasher, from `bitscale evaluate --save` or Hasher.save.")],
-    inputs: Annotated[list[Path], typer.Argument(help="Image files and folders, or one .npy.")],
+    inputs: Annotated[list[str], typer.Argument(help="Image files and folders, or one .npy; with --ray also URLs.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to: codes (.npy) or an index (.bsi).")],
     workers: Annotated[int | None, typer.Option(help="Processes that decode.", show_default="one a core")] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option("--ray", metavar="ADDRESS", help="Encode on this Ray cluster (host:6379, auto, local)."),
+    ] = None,
     force: Force = False,
     as_json: Json = False,
 ) -> None:
@@ -40,8 +44,16 @@ def encode(
     OUT.json says n_bits, bit_weights, model and the name of every item. A method that gives real values (euclidean)
     writes float32 (n, q) to a .npy.
 
+    With --ray ADDRESS the nodes of a Ray cluster encode. INPUTS are then folders, pictures and .tar files that every
+    node sees under the same path, or URLs (s3://bucket/prefix). OUT is a folder of Parquet shards that `add` and `push`
+    take. A lost node costs what it had not finished; stopped or killed, the same command goes on with what is missing.
+
     Try: bitscale encode model.safetensors pictures/ --out codes.bsi
+         bitscale encode model.safetensors s3://bucket/pictures --ray auto --out codes/
     """
+    if ray is not None:
+        encode_on_cluster(model, inputs, out, ray, workers, as_json)
+        return
     if out.suffix not in (".npy", ".bsi"):
         raise UsageError(f"OUT must end in .npy (packed codes) or .bsi (an index). Got {out.name}.")
     check_destination(out, CODES if out.suffix == ".npy" else INDEX, force)
@@ -52,12 +64,33 @@ def encode(
     if not hasher.binary and out.suffix != ".npy":
         raise InputError(f"{hasher.name} gives real values, which no index holds. Let OUT end in .npy.")
     with progress_bar(as_json) as show:
-        encoded, names = encode_inputs(hasher, inputs, workers, lambda done, total: show("encode", done, total))
+        paths = [Path(one) for one in inputs]
+        encoded, names = encode_inputs(hasher, paths, workers, lambda done, total: show("encode", done, total))
     skipped = [{"name": names[place], "reason": reason} for place, reason in encoded.broken] if names else []
     about = description(hasher, encoded.codes, out)
     kept_names = [names[place] for place in encoded.places] if names else None
     write(out, encoded.codes, {**about, "names": kept_names, "skipped": skipped})
     tell(hasher, out, about, skipped, as_json)
+
+
+def encode_on_cluster(
+    model: Path, inputs: list[str], out: Path, address: str, workers: int | None, as_json: bool
+) -> None:
+    """Encode on a Ray cluster, with a bar, and tell."""
+    from bitscale.cluster.encode import encode_on_ray
+
+    if out.suffix:
+        raise UsageError(f"with --ray OUT is a folder of shards, without an ending. Got {out.name}.")
+    if workers is not None:
+        raise UsageError("--workers is for this machine. On a cluster every core that Ray gives decodes and encodes.")
+    with progress_bar(as_json) as show:
+        about = encode_on_ray(model, inputs, out, address, progress=lambda done, total: show("blocks", done, total))
+    if as_json:
+        emit({"out": str(out), **about})
+    else:
+        say(f"{about['items']:,} codes of {about['n_bits']} bits in {out}, {len(about['shards']):,} shards.")
+        if about["skipped"]:
+            say(f"left out: {about['skipped']:,} pictures; the shards' column `reason` says why.")
 
 
 def encode_inputs(

@@ -12,6 +12,7 @@ import typer
 from bitscale.cli.options import Home, Json, open_for_reading
 from bitscale.cli.output import COULD_NOT, emit, say
 from bitscale.cli.progress import progress_bar
+from bitscale.cli.shards import are_shards, collection_of_shards
 
 Place = Annotated[
     str,
@@ -39,6 +40,8 @@ def push(
 ) -> None:
     """Bring an engine level with a collection: codes and what is known of each item. Pictures stay where they are.
 
+    COLLECTION may be a folder of codes that `encode --ray` made.
+
     What is missing there is added, what is gone is removed. Stopped anywhere, the same command goes on; with nothing
     to do it changes nothing. Then `search`, `serve` and `duplicates` take the address in the place of the collection. A
     password comes from PGPASSWORD, ~/.pgpass or MILVUS_TOKEN, never from the address.
@@ -48,6 +51,8 @@ def push(
     from bitscale.collection.engines.push import push as run
     from bitscale.collection.engines.verify import differences
 
+    if are_shards([collection]):
+        collection = collection_of_shards(collection, as_json)
     with open_for_reading(collection) as photos:
         with progress_bar(as_json) as show:
             tell = partial(show, "adding items")

@@ -23,6 +23,7 @@ from bitscale.cli.options import (
 )
 from bitscale.cli.output import UsageError, command, emit, near, say
 from bitscale.cli.progress import progress_bar
+from bitscale.cli.shards import added_shards, are_shards
 from bitscale.errors import InputError
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def add(
 ) -> None:
     """Add pictures to a collection, with labels and metadata of your own.
 
-    Pictures that are in it already are left alone, changed ones are encoded anew.
+    Pictures that are in it already are left alone, changed ones encoded anew. A folder of `encode --ray` gives codes.
 
     Try: bitscale add photos.bsc cat.jpg garden/ --label cat --meta camera=2
     """
@@ -158,8 +159,12 @@ def add(
         if not os.path.lexists(picture):
             raise InputError(f"there is nothing at {picture}. Give a picture or a folder of pictures.")
     with open_for_writing(collection) as photos:
+        words = labels_of(label, folder_labels), metadata_of(meta)
+        if are_shards(pictures):
+            told(photos, added_shards(photos, pictures, *words, as_json), {"created": False}, as_json)
+            return
         how = {"remove_missing": False, "workers": workers, "places": places}
-        take_in(photos, pictures, labels_of(label, folder_labels), metadata_of(meta), how, as_json, {"created": False})
+        take_in(photos, pictures, *words, how, as_json, {"created": False})
 
 
 def remove(
@@ -248,6 +253,11 @@ def take_in(
         )
     if "refitted" in facts and not facts["created"]:
         facts = {**facts, "refitted": fit_anew(photos, how.get("workers"), as_json)}
+    told(photos, changes, facts, as_json)
+
+
+def told(photos: Collection, changes: Changes, facts: dict[str, Any], as_json: bool) -> None:
+    """Tell what changed."""
     if as_json:
         emit(index_facts(photos, changes, facts))
         return

@@ -87,7 +87,7 @@ def train(
     codes are learned on the network as it is, whose features are computed once and kept: --features mobilenetv2@224.
 
     On several processes: torchrun --nproc-per-node 2 -m bitscale train DATASET ... (gloo). Triplets are
-    formed across processes; batch norm sees each process's part of a batch.
+    formed across processes; batch norm sees each process's part of a batch. On several machines: docs/scaling.md.
 
     Several attributes: bitscale train cifar100 nested --set attributes=fine,coarse --out both.safetensors
 
@@ -118,7 +118,9 @@ def train(
     split = load_training(dataset, root, protocol, seed=split_seed, labels=labels, **kind)
     main = not int(os.environ.get("RANK", "0"))  # under torchrun the first process writes
     folder = run if run is not None else training_folder(hasher, split.train, split.name)
-    steps = planned(hasher, split, folder, minutes, device, quiet=as_json or not main or not sys.stderr.isatty())
+    alone = os.environ.get("WORLD_SIZE", "1") == "1"  # the others would take steps that are tried for steps of the run
+    quiet = as_json or not alone or not sys.stderr.isatty()
+    steps = planned(hasher, split, folder, minutes, device, quiet=quiet)
     if steps is not None:
         hasher = new_hasher(method, bits, features, seed, [*(setting or []), f"iterations={steps}"], cache, recipe)
     keep_features(hasher, folder)
@@ -140,6 +142,8 @@ def check_minutes(minutes: float | None, settings: list[str]) -> None:
         return
     if not 0 < minutes <= MOST_MINUTES:
         raise UsageError(f"--minutes must be above 0 and at most {MOST_MINUTES:,}. Got {minutes:g}.")
+    if os.environ.get("WORLD_SIZE", "1") != "1":
+        raise UsageError("--minutes is for one process: under torchrun give --set iterations, the same to all.")
     if any(one.startswith("iterations=") for one in settings):
         raise UsageError("--minutes chooses the number of steps: leave out --set iterations.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 from bitscale.atomic import write_whole
+from bitscale.deep.ranks import Ranks
 from bitscale.errors import CorruptFile, FileError, InputError, NewerFormat
 
 FORMAT = 2  # 1 had no checksum
@@ -91,6 +93,20 @@ def read(folder: Path, identity: dict[str, Any]) -> Checkpoint:
     except (KeyError, TypeError, ValueError) as error:
         raise CorruptFile(f"{path} lacks {error} in its metadata. Start the training anew.") from error
     return Checkpoint(step, identity, parts["model"], parts["optimizer"], parts["best"], best_map, history)
+
+
+def read_shared(folder: Path, identity: dict[str, Any], ranks: Ranks) -> Checkpoint:
+    """The checkpoint in `folder`, for all processes of a training: the furthest that any of them has."""
+    if ranks.world == 1:
+        return read(folder, identity)
+    own = read(folder, identity).step if is_in(folder) else -1
+    step, holder = ranks.furthest(own)
+    if step < 0:
+        raise FileError(f"no process has a checkpoint {folder / NAME} to resume from. Train without resume first.")
+    payload = ranks.given_by(holder, (folder / NAME).read_bytes() if ranks.rank == holder else b"")
+    with tempfile.TemporaryDirectory(prefix="bitscale-") as copy:
+        (Path(copy) / NAME).write_bytes(payload)
+        return read(Path(copy), identity)
 
 
 def _checksum(about: dict[str, Any], tensors: dict[str, Tensor]) -> str:

@@ -120,12 +120,13 @@ class DeepHasher(Hasher):
         from bitscale.deep.attributes import label_sets
         from bitscale.deep.checkpoint import is_in
         from bitscale.deep.fitting import check_labels, final_arrays, first_network, make_task
+        from bitscale.deep.ranks import Ranks
         from bitscale.deep.train import Training, pick_device
 
         if resume and run is None:
             raise InputError("resume goes on from the checkpoint of a run. Give its folder as run=.")
         if resume is None:
-            resume = run is not None and is_in(Path(run))
+            resume = Ranks().furthest(int(run is not None and is_in(Path(run))))[0] > 0
         place = pick_device(device)
         self._follow_recipe(train, place.type)
         source, sets = self._source(train.images), label_sets(train, self.settings)

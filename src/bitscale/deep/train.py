@@ -84,6 +84,7 @@ class Training:
     def __init__(self, task: Task, network: HashNetwork, device: torch.device, folder: Path | None = None) -> None:
         self.task, self.device, self.folder = task, device, folder
         self.ranks = Ranks()
+        self.ranks.check_alike(task.identity)
         self.network: HashNetwork = network.to(device=device, memory_format=torch.channels_last)  # type: ignore[call-overload]
         settings = task.settings
         sizes = settings.classes_per_batch, settings.images_per_class
@@ -226,7 +227,7 @@ class Training:
     def load(self) -> None:
         """Go on from the checkpoint in the run's folder."""
         assert self.folder is not None
-        state = checkpoint.read(self.folder, self.task.identity)
+        state = checkpoint.read_shared(self.folder, self.task.identity, self.ranks)
         try:
             self.network.load_state_dict(state.model)
             checkpoint.restore_optimizer(self.optimizer, state.optimizer)

@@ -56,6 +56,15 @@ def load_hasher(path: str | Path) -> Hasher:
 
     Runs nothing the file holds and refuses what does not add up.
     """
+    path = model_path(path)
+    about, arrays = read(path)
+    if not isinstance(about.get("name"), str) or about["name"] not in _HOME:
+        raise CorruptFile(f"{path} holds a hasher named {about.get('name')!r}, which this bitscale does not know.")
+    return restore(_kind(about["name"]), about, arrays, path)
+
+
+def model_path(path: str | Path) -> Path:
+    """The file of a hasher, which may be one of `bundled_names()`."""
     if not Path(path).exists() and str(path) in bundled_names():
         path = BUNDLED / f"{path}.safetensors"
     if not Path(path).exists():
@@ -63,10 +72,7 @@ def load_hasher(path: str | Path) -> Hasher:
         raise FileError(
             f"there is no hasher file {path}. Make one (`bitscale train`, hasher.save), or take a bundled one: {names}."
         )
-    about, arrays = read(Path(path))
-    if not isinstance(about.get("name"), str) or about["name"] not in _HOME:
-        raise CorruptFile(f"{path} holds a hasher named {about.get('name')!r}, which this bitscale does not know.")
-    return restore(_kind(about["name"]), about, arrays, Path(path))
+    return Path(path)
 
 
 def _kind(name: str) -> type[Hasher]:

@@ -29,6 +29,7 @@ class Hits:
     distances: Float  # (n_queries, k)
     stats: Stats | None = None  # what the search did, where the engine tells
     tied_beyond: NDArray[np.bool_] | None = None  # (n_queries,)  more items tie with the last than the engine lists
+    lacking: tuple[str, ...] = ()  # parts of the index that did not answer, where the caller allowed that
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -41,7 +42,7 @@ class Hits:
         """One query's hits as (id, distance) pairs, without padding; or the hits of some queries."""
         if isinstance(query, slice):
             beyond = None if self.tied_beyond is None else self.tied_beyond[query]
-            return Hits(self.ids[query], self.distances[query], tied_beyond=beyond)
+            return Hits(self.ids[query], self.distances[query], tied_beyond=beyond, lacking=self.lacking)
         query = range(len(self))[query]
         real = self.ids[query] >= 0
         return list(zip(self.ids[query][real].tolist(), self.distances[query][real].tolist(), strict=True))
@@ -61,6 +62,7 @@ class Neighbours:
     ids: I64
     distances: Float
     stats: Stats | None = None
+    lacking: tuple[str, ...] = ()  # as in Hits
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -4,21 +4,26 @@ import numpy as np
 import pytest
 
 import bitscale as bs
+from bitscale.cluster.sharded import ShardedIndex
 from bitscale.errors import InputError, ModelMismatch
 from bitscale.index.engines import connect
 from bitscale.index.engines.forms import Facts
 from tests import oracle, servers
+from tests.cluster import nodes
 from tests.conftest import TORTURE
 
-KINDS = ("embedded", *servers.ENGINES)
+KINDS = ("embedded", "sharded", *servers.ENGINES)
 N, QUERIES = (20_000, 1_000) if TORTURE else (2_000, 20)
 pytestmark = pytest.mark.slow
 
 
-def make(kind, name, codes):
+def make(kind, name, codes, folder):
     """An empty index for such codes."""
     if kind == "embedded":
         return bs.ExactIndex(codes[:0])
+    if kind == "sharded":
+        nodes.connect()
+        return ShardedIndex.create(folder / name, codes[:0], shards=2)
     address = servers.address(kind, name)
     for left in connect.existing(address):
         left.drop()
@@ -26,10 +31,10 @@ def make(kind, name, codes):
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def filled(request):
+def filled(request, tmp_path_factory):
     """A world of codes with many ties, in an index that answers."""
     world = oracle.world(7, N, 64, "clusters", "steps", QUERIES)
-    with make(request.param, "contract", world.codes) as index:
+    with make(request.param, "contract", world.codes, tmp_path_factory.mktemp("index")) as index:
         half = N // 2
         index.add(world.codes[:half], world.ids[:half])
         index.add(world.codes[half:], world.ids[half:])
@@ -39,10 +44,10 @@ def filled(request):
 
 
 @pytest.fixture(params=KINDS)
-def empty(request):
+def empty(request, tmp_path):
     """An index of three-bit codes with nothing in it."""
     codes = bs.Codes.from_packed(np.zeros((0, 1), np.uint8), [4.0, 2.0, 1.0], model="m")
-    with make(request.param, "empty", codes) as index:
+    with make(request.param, "empty", codes, tmp_path) as index:
         yield index
         if hasattr(index, "drop"):
             index.drop()
