@@ -21,7 +21,7 @@ from bitscale.hashers.prior import FOLDER
 from bitscale.hashers.unsupervised import UnsupervisedSettings
 from photo_sets import PARTS, Sets
 
-STEPS = 1000
+STEPS = 700
 
 
 def learned(sets: Sets) -> bytes:

@@ -149,7 +149,7 @@ def against(ours: Found, itq: Found) -> Found:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--features", nargs="+", default=["mobilenetv2@224", "efficientnet-lite2@224"])
+    parser.add_argument("--features", nargs="+", default=["mobilenetv2@224"])
     parser.add_argument("--part", choices=("choosing", "final"), default="final")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--root", type=Path, default=None)
