@@ -2,6 +2,7 @@
 
     python benchmarks/indexing.py [--pictures 2000] [--rounds 5] [--files 100000] [--out results/indexing.json]
     python benchmarks/indexing.py --photographs FOLDER [--most 300] [--rounds 3] [--out results/photographs.json]
+    python benchmarks/indexing.py --photographs FOLDER --memory 10000 [--out results/index-memory.json]
 
 Generated JPEGs of 500 x 375 go into a collection with the bundled small model (fashion-mnist), and through the same
 decoder in as many processes without anything after it; interleaved rounds, medians. The decoder alone is a plain
@@ -11,7 +12,8 @@ counts on both sides. The folder in which nothing changed holds `--files` files.
 With --photographs, real ones: `index` with the model that needs no training, from nothing, against a loop that decodes
 in a plain pool of processes and runs the network, and does nothing else; processor time of all processes, wall time,
 and the most memory that all processes of `index` held at once. Then a search by file from the shell, against Python
-importing onnxruntime and Pillow.
+importing onnxruntime and Pillow. With --memory alone the most memory, of so many photographs: those in the folder over
+and over, each time with other bytes behind their end, so that no two files have the same content.
 """
 
 from __future__ import annotations
@@ -266,6 +268,21 @@ def photographs(work: Path, folder: Path, most: int, rounds: int, features: str)
     }
 
 
+def memory(work: Path, folder: Path, n: int, features: str) -> dict[str, object]:
+    """The most memory that all processes of `index` held at once, of n photographs."""
+    (work / "in").mkdir()
+    paths = [Path(file.path) for file in list_pictures(str(folder)).files]
+    for i in range(n):
+        path = paths[i % len(paths)]
+        (work / "in" / f"{i:06d}{path.suffix}").write_bytes(path.read_bytes() + i.to_bytes(8, "big"))
+    command = [sys.executable, "-m", "bitscale", "index", str(work / "in"), "--features", features, "--json"]
+    told = spent(lambda: subprocess.Popen(command, stdout=subprocess.DEVNULL, text=True))
+    with Collection.open(work / "in.bsc", read_only=True) as made:
+        taken = len(made)
+    told = {name: round(value, 1) for name, value in told.items()}
+    return {"photographs": n, "taken in": taken, "features": features, **told, "at most megabytes": 1_500}
+
+
 def main() -> None:
     """Measure and write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -275,13 +292,18 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=cores())
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "indexing.json")
     parser.add_argument("--photographs", type=Path)
+    parser.add_argument("--memory", type=int)
     parser.add_argument("--most", type=int, default=300)
     parser.add_argument("--features", default="mobilenetv2@224")
     options = parser.parse_args()
     if options.photographs:
         with tempfile.TemporaryDirectory() as folder:
-            how = options.photographs, options.most, options.rounds, options.features
-            real = {"machine": machine(), **photographs(Path(folder), *how)}
+            if options.memory:
+                found = memory(Path(folder), options.photographs, options.memory, options.features)
+            else:
+                how = options.photographs, options.most, options.rounds, options.features
+                found = photographs(Path(folder), *how)
+            real = {"machine": machine(), **found}
         options.out.write_text(json.dumps(real, indent=1) + "\n")
         print(json.dumps(real, indent=1))
         return

@@ -42,7 +42,7 @@ class TransformersTowers(_TorchTowers):
         try:
             self.model = transformers.AutoModel.from_pretrained(folder, use_safetensors=True, **local).eval()
             self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **local)
-            pictures = transformers.AutoImageProcessor.from_pretrained(folder, use_fast=False, **local)
+            pictures = transformers.AutoImageProcessor.from_pretrained(folder, **local)
         except Exception as error:  # what transformers raises has no common name
             raise DataError(f"transformers cannot open the model in {folder} ({error}).") from error
         if not hasattr(self.model, "get_text_features"):
