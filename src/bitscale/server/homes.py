@@ -140,8 +140,8 @@ class Homes:
     """All collections served, and the threads they share."""
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]], settings: Settings) -> None:
-        self.searching = Threads("search", settings.search_threads, settings.waiting)
-        self.pictures = Threads("pictures", cores(), settings.waiting)
+        self.searching = Threads("search", settings.search_threads, settings.waiting, settings.seconds)
+        self.pictures = Threads("pictures", cores(), settings.waiting, settings.seconds)
         self._homes: dict[str, Home] = {}
         self._ending = threading.Event()
         self._watch = threading.Thread(target=self._look_after, name="bitscale watch", daemon=True)
