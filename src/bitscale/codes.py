@@ -108,6 +108,10 @@ class Codes:
             packed[:, -1] &= 0xFF << (8 - bits % 8) & 0xFF
         return Codes(packed, self.bit_weights[:bits])
 
+    def of_rows(self, packed: ArrayLike) -> Codes:
+        """Other rows of the same model; quicker than Codes(...), which checks the weights, too."""
+        return self._like(check_packed(packed, self.n_bits))
+
     def _like(self, packed: NDArray[np.uint8]) -> Codes:
         """Rows already known to be good, with everything else as here."""
         codes = Codes.__new__(Codes)

@@ -42,6 +42,25 @@ def test_a_saved_model_is_taken_at_its_own_length(tmp_path):
         assert "fitted already" in bitscale("evaluate", "sample", "--model", tmp_path / "m", *words).stderr
 
 
+def test_what_was_measured_is_kept_in_the_model(tmp_path):
+    split, model = bs.load_dataset("sample"), tmp_path / "m.safetensors"
+    made = bs.make_hasher("lsh", n_bits=12).fit(split.train)
+    made.save(model)
+    out = bitscale("evaluate", "sample", "--model", model, "--bits", "12,4", "--into-model", "--json")
+    assert out.returncode == 0, out.stderr
+    scores = {s["bits"]: s["value"] for s in json.loads(out.stdout)["scores"] if s["metric"] == "map"}
+    kept = bs.load_hasher(model)
+    assert kept.measured.map_by_bits == scores
+    assert kept.measured.on.startswith("sample, P0, ")
+    assert kept.fingerprint == made.fingerprint
+    assert f"{100 * scores[4]:.1f} at 4 bits" in bitscale("info", model).stdout
+    for words in (("--metrics", "ham2"), ("--ranking", "plain")):
+        out = bitscale("evaluate", "sample", "--model", model, "--into-model", *words)
+        assert "keeps the MAP of weighted ranking" in out.stderr
+    out = bitscale("evaluate", "sample", "--model", "fashion-mnist", "--into-model")
+    assert "no file of a model" in out.stderr
+
+
 def test_a_model_each_length(tmp_path):
     out = bitscale("evaluate", "sample", "lsh", "--bits", "16,8", "--each", "--metrics", "map", "--json")
     assert [score["code"] for score in json.loads(out.stdout)["scores"]] == ["trained at 16", "trained at 8"]

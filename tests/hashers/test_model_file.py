@@ -9,6 +9,7 @@ from safetensors.numpy import save_file
 
 from bitscale.errors import CorruptFile, FileError, NewerFormat
 from bitscale.hashers import load_hasher, make_hasher
+from bitscale.hashers.measured import Measured
 from bitscale.hashers.model_file import KEY, read
 from tests.hashers.clusters import features
 
@@ -35,6 +36,18 @@ def test_overwriting_leaves_one_whole_file(saved, tmp_path):
     assert load_hasher(str(path)).fingerprint == hasher.fingerprint
 
 
+def test_what_was_measured_is_no_part_of_the_identity(saved, tmp_path):
+    hasher = load_hasher(saved)
+    assert hasher.measured is None  # as in files of before
+    hasher.measured = Measured("clusters", {8: 0.75, 4: 0.5})
+    hasher.save(tmp_path / "measured")
+    again = load_hasher(tmp_path / "measured")
+    assert again.measured == hasher.measured
+    assert again.fingerprint == load_hasher(saved).fingerprint
+    assert str(again.measured) == "75.0 at 8, 50.0 at 4 bits (clusters)"
+    assert again.notes["map"] == str(again.measured)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -53,6 +66,13 @@ def test_overwriting_leaves_one_whole_file(saved, tmp_path):
         ({"settings": {"iterations": 4}}, "changed after"),
         ({"kind": "index"}, "not a hasher"),
         ({"format": "1"}, "not a hasher"),
+        ({"measured": [1]}, "must be a table"),
+        ({"measured": {"map_by_bits": {"8": 0.5}}}, "measured on"),
+        ({"measured": {"on": "x", "map_by_bits": {"0": 0.5}}}, "length"),
+        ({"measured": {"on": "x", "map_by_bits": {"-8": 0.5}}}, "length"),
+        ({"measured": {"on": "x", "map_by_bits": {"8": 1.5}}}, "between 0 and 1"),
+        ({"measured": {"on": "x", "map_by_bits": {"8": True}}}, "between 0 and 1"),
+        ({"measured": {"on": "x", "map_by_bits": {"8": float("nan")}}}, "between 0 and 1"),
     ],
 )
 def test_what_does_not_add_up_is_refused(saved, tmp_path, changes, message):

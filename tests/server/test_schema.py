@@ -76,7 +76,6 @@ def ask(operation, mode, n):
     return sent, wrong
 
 
-@pytest.mark.xfail(reason="labels that the document refuses are accepted by POST items", strict=False)
 @pytest.mark.slow
 @pytest.mark.timeout(5_400)  # thousands of requests; it measures nothing
 def test_every_answer_is_one_that_the_document_tells(service):

@@ -47,6 +47,9 @@ def evaluate(
     ] = None,
     recipe: Annotated[str | None, typer.Option(help="Of a deep method: ours, or as-printed.")] = None,
     model: Annotated[Path | None, typer.Option(help="A saved hasher to evaluate; METHOD is not trained.")] = None,
+    into_model: Annotated[
+        bool, typer.Option("--into-model", help="Keep MAP at these lengths in the file of --model, for pages to show.")
+    ] = False,
     save: Annotated[Path | None, typer.Option(help="Keep the fitted hasher in this .safetensors file.")] = None,
     cache: Annotated[Path | None, typer.Option(help="A folder to keep features in between runs.")] = None,
     rankings: Annotated[Path | None, typer.Option(help="A new folder to keep raw rankings in.")] = None,
@@ -75,6 +78,7 @@ def evaluate(
     from bitscale.data import load_dataset
     from bitscale.evaluation import check_request, default_metrics, fit_and_evaluate
     from bitscale.evaluation import evaluate as measure
+    from bitscale.evaluation.keeping import check_can_keep, keep_measured
     from bitscale.hashers import load_hasher
     from bitscale.views.plots import check_plot
 
@@ -86,6 +90,8 @@ def evaluate(
     asked = saved or new_hasher(method, max(lengths), features, seed, setting or [], cache, recipe)
     words = metrics.split(",") if metrics else default_metrics(split, asked)
     names = list(dict.fromkeys(word.strip() for word in words))
+    if into_model:
+        check_can_keep(model, names, ranking)
     how: dict[str, Any] = {"bits": lengths, "metrics": [*names, *curve_metrics(split, plot, names)]}
     how |= {"ranking": ranking, "seed": seed, "keep_rankings": rankings}
     with progress_bar(as_json) as show:
@@ -93,6 +99,8 @@ def evaluate(
             check_request(saved, lengths, how["metrics"], ranking, rankings)
             saved.extractor.cache = cache
             report = measure(saved, split, progress=show, **how)
+            if into_model and model:
+                keep_measured(saved, report, model)
         else:
             report = fit_and_evaluate(
                 lambda n_bits: new_hasher(method, n_bits, features, seed, setting or [], cache, recipe),

@@ -28,6 +28,7 @@ from bitscale.errors import InputError, NotFitted
 from bitscale.features import Features, features_identity, make_features, pinned_name
 from bitscale.features.pixels import square_form
 from bitscale.hashers.emphasis import emphasised
+from bitscale.hashers.measured import Measured
 from bitscale.hashers.model_file import write
 from bitscale.hashers.settings import make_settings, settings_identity
 from bitscale.pictures.form import Form
@@ -69,6 +70,7 @@ class Hasher(ABC):
         self._fingerprint: str | None = None
         self.features_version: int | None = None  # None: the newest
         self.origin: Origin | None = None  # of the images it was fitted on; None where nobody said
+        self.measured: Measured | None = None  # what it is worth at each length, where somebody measured
         self.chosen: tuple[str, ...] = ()  # settings that a recipe chose by the training images, and why
         self.kept_centre: Float32 | None = None  # of words, where a file told it
 
@@ -95,7 +97,8 @@ class Hasher(ABC):
     def recall(self, about: Mapping[str, Any]) -> None:
         """Take from a file's metadata what is no part of the model's identity.
 
-        These are the version of its features, where its training images came from, and the centre of words.
+        These are the version of its features, where its training images came from, the centre of words, and what was
+        measured.
         """
         version = about.get("features_version", 1)  # files without it are older than any other version
         if type(version) is not int:
@@ -107,6 +110,7 @@ class Hasher(ABC):
         self.origin = Origin.from_dict(table)
         centre = about.get("words_centre")
         self.kept_centre = None if centre is None else _checked_centre(centre, self._dim())
+        self.measured = Measured.from_dict(about.get("measured"))
 
     @property
     def asked(self) -> Any:
@@ -121,7 +125,8 @@ class Hasher(ABC):
     @property
     def notes(self) -> dict[str, str]:
         """What a model card and `bitscale info` say besides, by title."""
-        return {} if self.origin is None else {"origin": str(self.origin)}
+        told = {"origin": self.origin, "map": self.measured}
+        return {title: str(what) for title, what in told.items() if what is not None}
 
     @property
     def bit_weights(self) -> NDArray[np.float64] | None:

@@ -37,6 +37,7 @@ def write(hasher: Hasher, path: Path) -> None:
         "recipe": hasher.training.recipe,
         "features_version": hasher.features_version or newest_version(hasher.features),
         "origin": None if hasher.origin is None else hasher.origin.to_dict(),
+        **({} if hasher.measured is None else {"measured": hasher.measured.to_dict()}),
         "fingerprint": hasher.fingerprint,
         **_words(hasher),
         "written_by": __version__,

@@ -11,9 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, TypeVar, cast
 
+import numpy as np
 from fastapi import Depends, Request
 
-from bitscale.arrays import Float
+from bitscale.codes import Codes
 from bitscale.collection import Collection
 from bitscale.collection.engines.collection import EngineCollection
 from bitscale.collection.ingest.sync import remembered_roots
@@ -46,7 +47,7 @@ class Home:
         self._reopening = threading.Lock()
         self._writer = Writer(Path(place), settings.waiting)
         self._quick, self._finder = Quick(Path(place)), Finder()
-        self._space = self._reader.model, self._reader.bit_weights
+        self._space = space_of(self._reader)
         self.notices: list[str] = []  # what somebody should see to, as of the last second
         self._names: tuple[float, Names | None] = (0.0, None)
 
@@ -100,14 +101,14 @@ class Home:
         """The search for duplicates, begun where there is none yet."""
         return await self.look(lambda photos: self._finder.found(photos, within))
 
-    def weights(self, photos: Collection, model: str) -> Float:
-        """The weights of the bits of a model, which must be the collection's; looked up when another is asked for."""
-        known, weights = self._space
-        if known != model:
-            self._space = known, weights = photos.model, photos.bit_weights
-        if known != model:
+    def space(self, photos: Collection, model: str) -> Codes:
+        """Codes of a model, none of them, which must be the collection's; looked up when another is asked for."""
+        if self._space.model != model:
+            self._space = space_of(photos)
+        if self._space.model != model:
+            known = self._space.model
             raise ModelMismatch(f"this collection holds codes of the model {known!r}. Got those of {model!r}.")
-        return weights
+        return self._space
 
     def names(self, photos: Collection) -> Names:
         """What pictures are called, by the folders taken in; these are looked up now and then."""
@@ -139,8 +140,8 @@ class Homes:
     """All collections served, and the threads they share."""
 
     def __init__(self, paths: Sequence[str | os.PathLike[str]], settings: Settings) -> None:
-        self.searching = Threads("search", settings.search_threads, settings.waiting)
-        self.pictures = Threads("pictures", cores(), settings.waiting)
+        self.searching = Threads("search", settings.search_threads, settings.waiting, settings.seconds)
+        self.pictures = Threads("pictures", cores(), settings.waiting, settings.seconds)
         self._homes: dict[str, Home] = {}
         self._ending = threading.Event()
         self._watch = threading.Thread(target=self._look_after, name="bitscale watch", daemon=True)
@@ -184,6 +185,11 @@ class Homes:
         self.pictures.close()
         for home in self:
             home.close()
+
+
+def space_of(photos: Collection) -> Codes:
+    """No codes, but with the model and weights of those that a collection holds."""
+    return Codes(np.zeros((0, (photos.n_bits + 7) // 8), np.uint8), photos.bit_weights, photos.model)
 
 
 def opened(place: str, settings: Settings) -> Collection:

@@ -185,7 +185,8 @@ class Info(Shown):
     writable: bool
     skipped: int
     notices: list[str]
-    map_by_bits: dict[str, float] | None
+    map_by_bits: Annotated[dict[str, float] | None, Field(description="the model's MAP by length, where measured")]
+    map_on: Annotated[str | None, Field(description="what that was measured on")]
     attributes: Annotated[dict[str, list[float]], Field(description="how much each bit counts for each attribute")]
 
 

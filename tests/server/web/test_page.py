@@ -108,7 +108,9 @@ def test_the_slider_lets_the_same_index_answer_at_other_lengths(page, served, cl
     assert page.inner_text("#bytes") == "0.5 bytes"
     until(page, "document.querySelector('ol.grid .tile .strip').getAttribute('aria-label').includes('of 4 bits')")
     assert re.fullmatch(r"[\d.]+ ms", page.inner_text("#latency"))
-    assert "4 bits" in page.get_attribute("svg.curve", "aria-label")
+    worth = 100 * bs.load_hasher("fashion-mnist").measured.map_by_bits[4]
+    assert f"MAP {worth:.1f} at 4 bits" in page.get_attribute("svg.curve", "aria-label")
+    assert f"MAP {worth:.1f} at 4 bits" in page.inner_text(".worth")
     page.keyboard.press("]")
     until(page, "document.querySelector('#status').textContent.includes('by 5 bits')")
     check_accessible(page)

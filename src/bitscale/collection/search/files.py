@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import apsw
+
 from bitscale.arrays import Int
 from bitscale.collection.search.explain import Standards
 from bitscale.collection.search.source import Told
@@ -14,7 +16,7 @@ from bitscale.collection.search.version import Version
 from bitscale.collection.segments.serving import Serving
 from bitscale.collection.store import rows as store
 from bitscale.collection.store.database import Database
-from bitscale.collection.store.seen import read_seen
+from bitscale.collection.store.seen import has_seen, read_seen
 from bitscale.index.base import Index
 
 MOST_LOOKS = 5_000  # items found whose looks are read, so that copies can be told
@@ -25,6 +27,7 @@ class Files:
 
     def __init__(self, database: Database, serving: Serving, select: Callable[[Any], Int]) -> None:
         self._database, self._serving, self._select = database, serving, select
+        self._looked: tuple[store.State | None, bool] = (None, False)  # a version, and whether looks are kept in it
 
     @property
     def place(self) -> Path:
@@ -67,5 +70,13 @@ class Files:
         index, next_id = self._serving.snapshot(), self._serving.state.next_id
         version = Version(self.place, index, len(index), lambda bits: standards.of(index, next_id, bits), pool)
         with self._database.reading() as connection:
-            items, now = store.read_items(connection, ids), store.read_state(connection)
-            return Told(items, read_seen(connection, ids[:MOST_LOOKS]), version, now)
+            now = store.read_state(connection)
+            looked = self._looks_kept(connection, now)
+            items = store.read_items(connection, ids, looked)
+            return Told(items, read_seen(connection, ids[:MOST_LOOKS]) if looked else {}, version, now)
+
+    def _looks_kept(self, connection: apsw.Connection, state: store.State) -> bool:
+        """Whether anything was ever seen of items; looked up once a version."""
+        if self._looked[0] != state:
+            self._looked = state, has_seen(connection)
+        return self._looked[1]

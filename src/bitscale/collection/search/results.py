@@ -258,13 +258,15 @@ class Results(Sequence[Row]):
         self.hits, self.decided = found.hits, found.decided
         self.items, self.version, self.bits, self.counted = items, version, bits, counted
         self.seen, self.seen_queries, self.matching = seen or {}, encoded.seen, matching
-        rows = np.atleast_2d(encoded.codes.bit_weights if weights is None else np.asarray(weights, np.float64))
-        self._largest = np.full(1, float(bits)) if counted else rows[:, :bits].sum(axis=1)
+        self._weights = encoded.codes.bit_weights if weights is None else np.asarray(weights, np.float64)
         self._rows = WeakValueDictionary[int, Row]()  # those in use: each refers to these results
 
     def largest(self, query: int) -> float:
         """The largest distance possible at these bits."""
-        return float(self._largest[query % len(self._largest)])
+        if self.counted:
+            return float(self.bits)
+        row = self._weights if self._weights.ndim == 1 else self._weights[query % len(self._weights)]
+        return float(row[: self.bits].sum())
 
     @property
     def names(self) -> list[str]:

@@ -42,6 +42,8 @@ class Serving:
     def refresh(self) -> State:
         """Bring the index level with the database; costs one small query when nothing has changed."""
         with self.database.lock:
+            if self.database.at_once(read_state) == self.state:
+                return self.state
             return again(self._refresh, FileError, overtaken=self._moved_on)
 
     def _refresh(self) -> State:

@@ -6,9 +6,10 @@ apsw brings its own SQLite, new enough for a write-ahead log that two processes 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import apsw
 
@@ -22,6 +23,7 @@ BUSY_MILLISECONDS = 5_000
 PAGE = 4_096  # bytes
 RESERVED = 8  # bytes a page, for its checksum
 CHECKPOINT_PAGES = 1_000
+Read = TypeVar("Read")
 
 
 class Database:
@@ -100,6 +102,13 @@ class Database:
                 self._refuse_if_changed()
             finally:
                 self._roll_back(hold)
+
+    def at_once(self, read: Callable[[apsw.Connection], Read]) -> Read:
+        """What one statement reads: a version by itself, without beginning and ending a transaction around it."""
+        self._refuse_in_a_fork()
+        with translated(self.path), self.lock:
+            self._refuse_if_changed()
+            return read(self.connection)
 
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:

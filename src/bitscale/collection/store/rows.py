@@ -185,16 +185,16 @@ def find_path(connection: apsw.Connection, path: str) -> int | None:
     return None
 
 
-def read_items(connection: apsw.Connection, ids: Sequence[int]) -> dict[int, Item]:
-    """Some items by id; unknown ids are left out."""
+def read_items(connection: apsw.Connection, ids: Sequence[int], looked: bool | None = None) -> dict[int, Item]:
+    """Some items by id; unknown ids are left out. `looked`: whether anything was seen of items, where that is known."""
     wanted = [int(id) for id in ids if 0 <= id <= LARGEST]
-    known = {item.id: item for item in map(item_of, read_rows(connection, wanted))}
+    known = {item.id: item for item in map(item_of, read_rows(connection, wanted, looked))}
     return {id: known[id] for id in wanted if id in known}
 
 
-def read_rows(connection: apsw.Connection, wanted: Sequence[int]) -> list[Any]:
+def read_rows(connection: apsw.Connection, wanted: Sequence[int], looked: bool | None = None) -> list[Any]:
     """The rows of some items with their EXIF, in any order; unknown ids are left out."""
-    exif, found = exif_column(connection), []
+    exif, found = exif_column(connection, looked), []
     for start in range(0, len(wanted), AT_ONCE):
         some = list(wanted[start : start + AT_ONCE])
         places = 1 << (len(some) - 1).bit_length()  # few lengths, so that the same statements are met again

@@ -61,9 +61,9 @@ def has_seen(connection: apsw.Connection) -> bool:
     return bool(connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'seen'").get)
 
 
-def exif_column(connection: apsw.Connection) -> str:
-    """An item's EXIF in SQL: nothing where nothing was ever seen."""
-    return EXIF if has_seen(connection) else "NULL"
+def exif_column(connection: apsw.Connection, looked: bool | None = None) -> str:
+    """An item's EXIF in SQL: nothing where nothing was ever seen; `looked` says so where it is known."""
+    return EXIF if (has_seen(connection) if looked is None else looked) else "NULL"
 
 
 def write_seen(connection: apsw.Connection, rows: Sequence[SeenRow]) -> None:

@@ -53,7 +53,7 @@ async def ready(request: Request) -> JsonAnswer:
 
 def info_of(photos: Collection, home: Home) -> dict[str, Any]:
     """A collection as plain data."""
-    hasher = photos.hasher
+    hasher, measured = photos.hasher, photos.hasher.measured
     return {
         "name": home.name,
         "items": len(photos),
@@ -68,7 +68,8 @@ def info_of(photos: Collection, home: Home) -> dict[str, Any]:
         "writable": home.writable,
         "skipped": len(photos.skipped()),
         "notices": notices_of(home),
-        "map_by_bits": None,
+        "map_by_bits": None if measured is None else {str(bits): map for bits, map in measured.map_by_bits.items()},
+        "map_on": None if measured is None else measured.on,
         "attributes": dict(zip(hasher.attributes, hasher.attribute_weights.tolist(), strict=False)),  # none: {}
     }
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import APIRouter, Query, Request
 
-from bitscale.codes import Codes, Relaxed
+from bitscale.codes import Relaxed
 from bitscale.collection import Collection
 from bitscale.collection.search.queries import Query as Words
 from bitscale.collection.search.queries import Searchable
@@ -88,10 +88,10 @@ def query_of(body: Asking, home: Home, photos: Collection) -> Searchable:
         return body.id
     if body.text is not None:
         return photos.hasher.encode_words([body.text])[1]
-    weights = home.weights(photos, body.model or "")
+    space = home.space(photos, body.model or "")
     if body.relaxed is not None:
-        return Relaxed([body.relaxed], weights, model=body.model)
-    return Codes(unpacked(body.code or "", weights.size), weights, body.model)
+        return Relaxed([body.relaxed], space.bit_weights, model=body.model)
+    return space.of_rows(unpacked(body.code or "", space.n_bits))
 
 
 def unpacked(code: str, n_bits: int) -> np.ndarray[Any, np.dtype[np.uint8]]:

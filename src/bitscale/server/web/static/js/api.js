@@ -52,6 +52,7 @@ export function searchPicture(name, file, how, signal) {
   const parameters = new URLSearchParams({ k: how.k, explain: "true" });
   if (how.bits) parameters.set("bits", how.bits);
   for (const one of how.where || []) parameters.append("where", one);
+  if (Object.keys(how.emphasis || {}).length) parameters.set("emphasis", JSON.stringify(how.emphasis));
   const headers = { "Content-Type": file.type || "application/octet-stream" };
   return ask(`${home(name)}/search/picture?${parameters}`, { method: "POST", headers, body: file, signal });
 }

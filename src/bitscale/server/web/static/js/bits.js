@@ -41,19 +41,21 @@ function sharesOf(info) {
 function drawn(info, bits) {
   const known = Object.entries(info.map_by_bits || {}).map(([at, value]) => [Number(at), value]).sort((a, b) => a[0] - b[0]);
   const points = known.length > 1 ? known : sharesOf(info).map((share, bit) => [bit + 1, share]);
-  const title = known.length > 1 ? "MAP by bits, as the model was measured" : "Weight of the first bits, of all";
+  const title = known.length > 1 ? `MAP by bits, as measured on ${info.map_on}` : "Weight of the first bits, of all";
   const last = info.n_bits;
   const x = (at) => 34 + (at / last) * 256;
   const y = (value) => 96 - Math.min(value, 1) * 82;
   const line = points.map(([at, value], i) => `${i ? "L" : "M"}${x(at).toFixed(1)} ${y(value).toFixed(1)}`).join("");
   const here = value(points, bits);
-  const words = known.length > 1 ? `MAP ${(100 * here).toFixed(1)} at ${bits} bits` : `the first ${bits} bits carry ${(100 * here).toFixed(0)} % of the weight`;
+  const outside = known.length > 1 && (bits < points[0][0] || bits > points.at(-1)[0]);
+  const words = known.length > 1 ? (outside ? `not measured at ${bits} bits` : `MAP ${(100 * here).toFixed(1)} at ${bits} bits`) : `the first ${bits} bits carry ${(100 * here).toFixed(0)} % of the weight`;
   const label = (at, text, anchor) => svg("text", { x: at, y: 112, "text-anchor": anchor }, text);
-  return [h("p", { class: "small muted" }, title),
+  return [h("p", { class: "small muted" }, title, known.length > 1 ? h("strong", { class: "worth" }, words) : null),
     svg("svg", { class: "curve", viewBox: "0 0 300 118", role: "img", "aria-label": `${title}: ${words}` },
       svg("path", { class: "axis", d: "M34 96H292M34 14H292" }),
       svg("path", { class: "area", d: `${line}L${x(points.at(-1)[0])} 96L${x(points[0][0])} 96Z` }), svg("path", { class: "line", d: line }),
-      svg("circle", { class: "here", cx: x(bits), cy: y(here), r: 5.5 }),
+      outside ? null : svg("circle", { class: "here", cx: x(bits), cy: y(here), r: 5.5 }),
+      ...(known.length > 1 ? known.map(([at, map]) => svg("circle", { class: "point", cx: x(at), cy: y(map), r: 2 })) : []),
       svg("text", { x: 28, y: 18, "text-anchor": "end" }, "100"), svg("text", { x: 28, y: 99, "text-anchor": "end" }, "0"),
       label(x(1), "1", "middle"), label(x(last), `${last}`, "end"))];
 }

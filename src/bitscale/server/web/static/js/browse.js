@@ -7,7 +7,7 @@ export async function draw(state, info, onagain) {
   const place = at("results");
   if (!info.items) {
     say("");
-    show(place, h("div", { class: "notice" }, h("h2", {}, "Nothing here yet"), h("p", { class: "muted" }, `Add pictures with \`bitscale add ${state.collection}.bsc FOLDER\`.`)));
+    show(place, h("div", { class: "notice" }, h("h2", {}, "Nothing here yet"), h("p", { class: "muted" }, "Add pictures on the command line: ", h("code", {}, `bitscale add ${state.collection}.bsc FOLDER`))));
     return;
   }
   show(place, waiting(12));

@@ -46,7 +46,7 @@ function groups(place, state, found) {
 
 function drawn(state, kind, group) {
   const tile = (member, badge) => plainTile(state.collection, { ...member, labels: [], has_picture: true }, {
-    badge, words: [member.width && `${member.width}×${member.height}`, `${(member.size / 1024).toFixed(0)} kB`].filter(Boolean).join(" · "),
+    badge, words: [member.differs, member.width && `${member.width}×${member.height}`, `${(member.size / 1024).toFixed(0)} kB`].filter(Boolean).join(" · "),
   });
   const all = [group.keep, ...group.others];
   return h("div", { class: "group", role: "group", "aria-label": `${count(all.length, "picture")}, group of ${group.keep.name || group.keep.id}` },

@@ -101,7 +101,7 @@ async function upload(file) {
   asking = new AbortController();
   const begun = performance.now();
   try {
-    const found = await api.searchPicture(state.collection, file, { k: K, bits: used(), where: state.where }, asking.signal);
+    const found = await api.searchPicture(state.collection, file, { k: K, bits: used(), where: state.where, emphasis: state.emphasis }, asking.signal);
     go({ query: { code: found.query.code, model: found.model } }, { replace: true });
     drawSide();
     found_(found, performance.now() - begun);
