@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import shutil
 import subprocess
@@ -112,11 +113,11 @@ def timed(folder: Path, n: int, tables: bool | int) -> dict[str, Any]:
         index.search(alone[0], K)  # plans are made once
         times: list[float] = []
         for _ in range(ROUNDS + 1):
-            times = times[-ROUNDS * len(alone) :] if len(times) > len(alone) else []
             for one in alone:
                 start = time.perf_counter()
                 index.search(one, K)
                 times.append(time.perf_counter() - start)
+        times = times[len(alone) :]  # the first round warms
         median, p99 = float(np.median(times)), float(np.quantile(times, 0.99))
         say(f"{n:,}: median {median * 1e3:.3f} ms, p99 {p99 * 1e3:.2f} ms")
         return {
@@ -124,6 +125,7 @@ def timed(folder: Path, n: int, tables: bool | int) -> dict[str, Any]:
             "median_seconds": median,
             "p99_seconds": p99,
             "searches": len(times),
+            "load_average": os.getloadavg()[0],  # of the minute before: above the cores, others were at work
             "tables": index.describe()["tables"],
             "bytes": path.stat().st_size,
         }

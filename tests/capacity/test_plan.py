@@ -49,14 +49,14 @@ def test_every_engine_takes_more_for_more_codes():
 def test_bytes_of_the_embedded_index_are_those_of_the_file():
     (row, *_) = plan(10**6, 128)
     assert row.engine == "embedded"
-    assert row.memory_bytes == needs(10**6, 128, 2).index
+    assert row.memory_bytes == needs(10**6, 128, 2).file
     assert "from 64 bits" in row.basis
 
 
 def test_what_was_measured_is_called_so():
     sizes = [point["n"] for point in measured()["embedded"]["points"]]
     assert plan(sizes[0])[0].basis == "measured"
-    assert plan(100 * max(sizes))[0].basis == f"extrapolated 100x beyond {max(sizes):,}"
+    assert plan(100 * max(sizes))[0].basis.startswith(f"extrapolated 100x beyond {max(sizes):,}")
     assert all(point["seconds"] > 0 and point["from"] for point in measured()["embedded"]["points"])
 
 

@@ -42,7 +42,7 @@ class Slope:
     def seconds(self, n: float) -> float:
         """The time of a query among `n` codes: from the nearest point, by the power."""
         near = min(self.points, key=lambda p: abs(math.log(p.n / n)))
-        return near.seconds * float(n / near.n) ** self.power
+        return float(near.seconds * (n / near.n) ** self.power)
 
     def covers(self, n: float) -> bool:
         """Whether `n` lies among the sizes measured."""

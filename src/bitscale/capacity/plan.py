@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from bitscale.capacity.measured import Slope, measured, slope
@@ -71,13 +71,16 @@ def plans(sizes: Iterable[int] = SIZES, bits: int = MEASURED_BITS, load: Load | 
 
 
 def _embedded(items: int, bits: int, load: Load) -> Row:
-    size = needs(items, bits, 2).index
-    return _row("embedded", items, bits, load, size, size, slope("embedded"), slope("embedded").seconds(items), 1)
+    size = needs(items, bits, 2).file
+    facts = slope("embedded")
+    row = _row("embedded", items, bits, load, size, size, facts, facts.seconds(items), 1)
+    too_large = ", as if it fitted in one machine's memory" if size > load.machine_memory else ""
+    return replace(row, basis=row.basis + too_large)
 
 
 def _ray(items: int, bits: int, load: Load) -> Row:
     """Shards of the embedded index, one a machine; every query goes to all of them."""
-    size = needs(items, bits, 2).index
+    size = needs(items, bits, 2).file
     shards = max(2, math.ceil(size / load.machine_memory))
     each = slope("embedded").seconds(items / shards) + measured()["ray"]["call_seconds"]
     return _row("ray", items, bits, load, size, size, slope("embedded"), each, shards, shards)
@@ -106,7 +109,7 @@ def _row(
     machines: int, parts: int = 1,
 ) -> Row:  # fmt: skip
     cores = cores_for(seconds, load.rate, load.most_busy) * parts
-    machines = max(machines, math.ceil(memory / load.machine_memory), math.ceil(cores / load.machine_cores))
+    machines = max(machines, math.ceil(cores / load.machine_cores))
     served = simulate(seconds, max(1, cores // parts), load.rate)
     work = mean_work(seconds) * parts
     held = (cores * load.core_hour + memory / 1e9 * load.gigabyte_hour) / (load.rate * 3600)

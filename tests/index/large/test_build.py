@@ -185,7 +185,7 @@ def test_what_it_takes_is_known_beforehand(tmp_path):
     for tables in (False, 2, True):
         bs.ExactIndex.build(tmp_path / "i.bsi", world.codes, tables=tables)
         size = (tmp_path / "i.bsi").stat().st_size
-        assert 0.97 < size / needs(50_000, 64, tables).index <= 1.01
+        assert 0.97 < size / needs(50_000, 64, tables).file <= 1.01
 
 
 # ---------------------------------------------------------------------- what goes wrong

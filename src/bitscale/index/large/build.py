@@ -35,7 +35,7 @@ def build_file(path: Path, batches: Codes | Iterable[Batch], how: How) -> None:
             _check_disk(path, sum(needs(len(batches), batches.n_bits, how.tables)))
         with scratch_beside(path) as folder:
             read = read_batches(checked(batches), folder, how, total)
-            _check_disk(path, needs(read.n, read.space.n_bits, how.tables, read.ids is not None).index)
+            _check_disk(path, needs(read.n, read.space.n_bits, how.tables, read.ids is not None).file)
             partial = folder / "index"
             _write(partial, read, folder, how)
             partial.replace(path)
@@ -62,7 +62,7 @@ def _check_disk(path: Path, wanted: int) -> None:
 
 def _write(partial: Path, read: Read, folder: Path, how: How) -> None:
     """Write all segments, then the header."""
-    most = needs(read.n, read.space.n_bits, 4, own_ids=True).index + 4 * read.n
+    most = needs(read.n, read.space.n_bits, 4, own_ids=True).file + 4 * read.n
     file = SectionFile(partial, header_bytes(most, read.space.n_bits, len(read.segments)))
     try:
         segments, at = [], 0

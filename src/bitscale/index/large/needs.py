@@ -20,7 +20,7 @@ UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "ki": 2**10, "m
 class Needs(NamedTuple):
     """Bytes on disk: the finished index, and what is needed beside it while it is built."""
 
-    index: int
+    file: int
     scratch: int
 
 

@@ -36,7 +36,7 @@ class Section:
         array = np.ascontiguousarray(array, self.dtype)
         write_at(self._handle, array, self.begin + self.rows * self.row_bytes)
         self.rows += len(array)
-        data = memoryview(array.reshape(-1).view(np.uint8))
+        data = array.reshape(-1).view(np.uint8).data
         while data:
             part = data[: CHUNK - self._in_chunk]
             if not self._in_chunk:

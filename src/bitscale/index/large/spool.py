@@ -87,7 +87,7 @@ class Spool:
 
 def write_at(handle: int, array: NDArray[Any], at: int) -> None:
     """Write a contiguous array to a place in a file."""
-    data = memoryview(array.reshape(-1).view(np.uint8))
+    data = array.reshape(-1).view(np.uint8).data
     while data:
         written = os.pwrite(handle, data[:AT_ONCE], at)
         data, at = data[written:], at + written
@@ -95,7 +95,7 @@ def write_at(handle: int, array: NDArray[Any], at: int) -> None:
 
 def read_at(handle: int, array: NDArray[Any], at: int) -> None:
     """Fill a contiguous array from a place in a file."""
-    data = memoryview(array.reshape(-1).view(np.uint8))
+    data = array.reshape(-1).view(np.uint8).data
     while data:
         got = os.preadv(handle, [data[:AT_ONCE]], at)
         if not got:

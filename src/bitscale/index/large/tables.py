@@ -86,6 +86,10 @@ class TableRun(NamedTuple):
     blocks: Spool
     positions: Spool
 
+    def begin_of(self, bucket: int) -> int:
+        """Where a bucket begins in this order."""
+        return int(self.offsets.read(bucket, bucket + 1)[0])
+
     def rows(self, begin: int, end: int) -> U8:
         """The codes [begin, end) of this order."""
         first = begin // LANES
@@ -139,8 +143,9 @@ class FurtherTable:
                 Spool(self._folder / f"{at}.blocks", np.uint8, blocks.shape[1:]),
                 Spool(self._folder / f"{at}.positions", np.uint32),
             )
-            for spool, array in zip(run, (offsets, blocks, order), strict=True):
-                spool.append(array)
+            run.offsets.append(offsets)
+            run.blocks.append(blocks)
+            run.positions.append(order)
             yield run
             done(end - at)
 
@@ -154,7 +159,7 @@ class FurtherTable:
         while begin < n_buckets:
             room = int(total[begin]) + self._most
             end = max(begin + 1, int(np.searchsorted(total, np.uint32(min(room, self._n)), "right")) - 1)
-            pieces = [(run, *(int(run.offsets.read(b, b + 1)[0]) for b in (begin, end))) for run in runs]
+            pieces = [(run, run.begin_of(begin), run.begin_of(end)) for run in runs]
             if end - begin > 1 or sum(b - a for _, a, b in pieces) <= self._most:
                 yield from self._together(pieces)
             else:
