@@ -71,11 +71,11 @@ class MilvusIndex(MilvusItems):
             self._stamp()
             high = self._kept.next_id - 1
         middle = (low + high) // 2
-        parts = [
+        halves = [
             self._all_within(ask, limit, among, low, middle),
             self._all_within(ask, limit, among, middle + 1, high),
         ]
-        ids, sums = np.concatenate([part.ids for part in parts]), np.concatenate([part.sums for part in parts])
+        ids, sums = np.concatenate([part.ids for part in halves]), np.concatenate([part.sums for part in halves])
         order = np.lexsort((ids, sums))
         return Ranked(ids[order], sums[order])
 
