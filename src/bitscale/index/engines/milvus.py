@@ -100,7 +100,7 @@ class MilvusIndex(MilvusItems):
 
     def _search_where(self, asked: Sequence[Ask], limit: int, where: str, most: int | None) -> list[tuple[I64, I64]]:
         found: list[tuple[I64, I64]] = []
-        at_once = max(1, min(MOST_VALUES // self.n_bits, (1 << 20) // limit))
+        at_once = max(1, min(MOST_VALUES // self.n_bits, (1 << 18) // limit))
         for start in range(0, len(asked), at_once):
             some = asked[start : start + at_once]
             totals = [int(ask.costs.sum()) for ask in some]
