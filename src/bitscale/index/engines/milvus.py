@@ -71,11 +71,11 @@ class MilvusIndex(MilvusItems):
             self._stamp()
             high = self._kept.next_id - 1
         middle = (low + high) // 2
-        parts = [
+        halves = [
             self._all_within(ask, limit, among, low, middle),
             self._all_within(ask, limit, among, middle + 1, high),
         ]
-        ids, sums = np.concatenate([part.ids for part in parts]), np.concatenate([part.sums for part in parts])
+        ids, sums = np.concatenate([part.ids for part in halves]), np.concatenate([part.sums for part in halves])
         order = np.lexsort((ids, sums))
         return Ranked(ids[order], sums[order])
 
@@ -100,7 +100,7 @@ class MilvusIndex(MilvusItems):
 
     def _search_where(self, asked: Sequence[Ask], limit: int, where: str, most: int | None) -> list[tuple[I64, I64]]:
         found: list[tuple[I64, I64]] = []
-        at_once = max(1, min(MOST_VALUES // self.n_bits, (1 << 20) // limit))
+        at_once = max(1, min(MOST_VALUES // self.n_bits, (1 << 18) // limit))
         for start in range(0, len(asked), at_once):
             some = asked[start : start + at_once]
             totals = [int(ask.costs.sum()) for ask in some]

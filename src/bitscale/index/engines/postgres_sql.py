@@ -101,7 +101,7 @@ def among_sql(among: Among | None, table: str) -> Sql:
     if among is None:
         return "true", []
     if among.ids is not None:
-        return f"{table}.id = ANY(%s)", [among.ids.tolist()]
+        return f"{table}.id IN (SELECT unnest(%s::bigint[]))", [among.ids.tolist()]  # = ANY is searched one by one
     sql, values = among.condition
     return f"({sql})", list(values)
 
