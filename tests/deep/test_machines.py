@@ -41,6 +41,7 @@ def start(folder, home, name, *launch):
     script = folder / "train.py"
     script.write_text(SCRIPT)
     env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    env["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"  # or torchrun tells a machine that comes later of no meeting point
     words = [*TORCHRUN, *launch, script, home, folder / f"disk-{name}"]
     with (folder / f"{name}.log").open("ab") as log:
         return subprocess.Popen([*map(str, words)], env=env, stdout=log, stderr=log, start_new_session=True)
