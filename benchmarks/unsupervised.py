@@ -1,6 +1,6 @@
 """Codes without labels: do they keep the neighbours that the features have, find an edited copy, and rank classes?
 
-    python benchmarks/unsupervised.py --work FOLDER [--features NAME ...] [--part choosing] [--unknown] [--root DATA] [--out FILE]
+    python benchmarks/unsupervised.py --work FOLDER [--features NAME ...] [--part choosing] [--unknown] [--root DATA]
 
 Photographs and images as benchmarks/photo_sets.py divides them: codes are fitted on `own` or come from the map learned
 beforehand on `general`, and `final` is searched, once everything is settled (`choosing` before that).
