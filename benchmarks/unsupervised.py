@@ -1,6 +1,6 @@
 """Codes without labels: do they keep the neighbours that the features have, find an edited copy, and rank classes?
 
-    python benchmarks/unsupervised.py --work FOLDER [--features NAME ...] [--part choosing] [--root DATA] [--out FILE]
+    python benchmarks/unsupervised.py --work FOLDER [--features NAME ...] [--part choosing] [--unknown] [--root DATA]
 
 Photographs and images as benchmarks/photo_sets.py divides them: codes are fitted on `own` or come from the map learned
 beforehand on `general`, and `final` is searched, once everything is settled (`choosing` before that).
@@ -81,7 +81,8 @@ class Searched:
     def measured(self, hasher: ClassicalHasher, lengths: tuple[int, ...], *, copies: bool = True) -> Found:
         """Agreement, and copies found, at some lengths of a code; with relaxed queries at its own."""
         values = values_of(hasher, self.x)
-        weights, items = hasher.bit_weights.astype(np.float32), signs(values)
+        items = signs(values)
+        weights = np.ones(hasher.n_bits, np.float32) if hasher.bit_weights is None else np.float32(hasher.bit_weights)
         edits = {name: signs(values_of(hasher, x)) for name, x in self.copies.items()} if copies else {}
         found: Found = {}
         for bits in lengths:
@@ -112,12 +113,13 @@ def classes(hasher: ClassicalHasher, x: np.ndarray, labels: np.ndarray, lengths:
     return found
 
 
-def both(sets: Sets, searched: Searched, part: str) -> Found:
+def both(sets: Sets, searched: Searched, part: str, *, unknown: bool) -> Found:
     """Everything for one network's features."""
     x, labels = sets.classes(part)
     half = len(x) // 2
     found: Found = {}
-    for name, features in (("unsupervised", sets.features), ("unsupervised, nothing known beforehand", "none")):
+    ways = {"unsupervised": sets.features} | ({"nothing known beforehand": "none"} if unknown else {})
+    for name, features in ways.items():
         found[name] = searched.measured(fitted("unsupervised", 1024, features, searched.own), LONG)
         images = fitted("unsupervised", 1024, features, x[:half])
         found[name]["classes"] = classes(images, x[half:], labels[half:], (8, *LONG))
@@ -150,6 +152,7 @@ def against(ours: Found, itq: Found) -> Found:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--features", nargs="+", default=["mobilenetv2@224"])
+    parser.add_argument("--unknown", action="store_true", help="also codes without the map learned beforehand")
     parser.add_argument("--part", choices=("choosing", "final"), default="final")
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--root", type=Path, default=None)
@@ -159,7 +162,7 @@ def main() -> None:
     found: Found = {}
     for features in options.features:
         sets = Sets(features, options.work, options.root)
-        found[features] = both(sets, Searched(sets, options.part), options.part)
+        found[features] = both(sets, Searched(sets, options.part), options.part, unknown=options.unknown)
     options.out.write_text(json.dumps({**about, **found}, indent=1) + "\n")
 
 
