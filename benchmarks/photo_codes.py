@@ -40,6 +40,7 @@ def main() -> None:
     parser.add_argument("--collection", type=Path, required=True)
     parser.add_argument("--items", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--note", default="", help="what else is to be known of this run")
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "photo-codes.json")
     options = parser.parse_args()
     faiss.omp_set_num_threads(1)
@@ -75,6 +76,7 @@ def main() -> None:
         "milliseconds a query": {name: round(1e3 * one / QUERIES, 3) for name, one in seconds.items()},
         "times as fast": round(seconds["IndexBinaryFlat"] / seconds["bitscale"], 2),
         "at least": 2,
+        "note": options.note,
     }
     options.out.write_text(json.dumps(told, indent=1) + "\n")
     print(json.dumps(told, indent=1))

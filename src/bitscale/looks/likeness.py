@@ -33,7 +33,7 @@ PERHAPS_CELLS = 0.5
 SMALL = 64  # pixels of a side: below it two shirts look as much alike as two copies of one
 SMALL_WHOLE, SMALL_CELLS, SMALL_MOVED = 0.997, (0.985, 0.995), 0.1
 BUSY, CHANGE = 0.75, 4.0  # share of a picture where grey changes by so many levels to the next: with less it is plain
-PLAIN_CELLS, PLAIN_DETAIL, PLAIN_MOVED, PLAIN_STRETCH = 0.9, 0.9, 0.15, 1.09
+PLAIN_CELLS, PLAIN_DETAIL, PLAIN_MOVED, PLAIN_STRETCH = 0.9, 0.9, 0.15, 1.12
 OVERLAP = 0.6  # share of the first picture
 ASPECT = 0.15  # by which width to height may differ between copies: they may be cropped
 COLOUR, COLOUR_SHARE = 2.5, 0.25  # levels by which colours of copies differ, or share of how strong they are
@@ -77,7 +77,7 @@ def _compared(first: Looks, second: Looks) -> Likeness:
     recoloured = (fit.whole >= RECOLOURED_WHOLE) & (three >= RECOLOURED_CELLS[0]) & (half >= RECOLOURED_CELLS[1])
     variant = over & np.where(coloured, (fit.whole >= VARIANT_WHOLE) & (half >= VARIANT_CELLS), recoloured)
     small, plain = small_both(first, second), plain_one(first, second)
-    copy &= ~(small | plain) | same_when_small(fit)
+    copy &= ~(small | plain) | (same_in_all(fit) & (~small | (fit.form == 0)))
     variant &= ~small & (~plain | same_when_plain(fit))
     perhaps = (half >= PERHAPS_CELLS) & ~small
     kind = np.where(copy, COPY, np.where(variant, VARIANT, np.where(perhaps, PERHAPS, OTHER)))
@@ -109,11 +109,11 @@ def same_when_plain(fit: Fit) -> Bool:
     return np.asarray(moved & alike & (square <= stretch))
 
 
-def same_when_small(fit: Fit) -> Bool:
-    """Small or plain pictures are copies only as they lie, and if they agree in nearly everything."""
+def same_in_all(fit: Fit) -> Bool:
+    """Small or plain pictures are copies only if they agree in nearly everything; small ones only as they lie."""
     still = np.abs(fit.moved - np.eye(2, 3, dtype=np.float32)).max(axis=(1, 2)) <= SMALL_MOVED
     alike = (fit.whole >= SMALL_WHOLE) & (fit.cells[:, 0] >= SMALL_CELLS[0]) & (fit.cells[:, 1] >= SMALL_CELLS[1])
-    return np.asarray(still & alike & (fit.form == 0))
+    return np.asarray(still & alike)
 
 
 def same_shape(first: Looks, second: Looks, form: NDArray[np.int64]) -> Bool:
