@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from bitscale.codes import Codes
+from bitscale.codes import Codes, Relaxed
 from bitscale.data.images import ArrayImages
 from bitscale.data.people import People
 from bitscale.errors import InputError
 from bitscale.hamming import distances
-from bitscale.reid.evaluate import How, between_cameras, match, of_codes, of_vectors, same_camera
+from bitscale.reid.evaluate import How, between_cameras, match, of_codes, of_relaxed, of_vectors, same_camera
 
 
 def people(persons, cameras):
@@ -75,3 +75,17 @@ def test_a_query_without_a_second_camera_is_counted():
     made = people([0, 0, 1], [0, 1, 0])
     found = match(made, of_vectors(VALUES[:3]), np.array([0, 2]), np.array([1]), How(ranks=(1,)))
     assert (found.n_queries, found.n_excluded) == (1, 1)
+
+
+def test_relaxed_queries_equal_the_loop():
+    """Up to a constant of each query it is the asymmetric distance: the sum of w (1 - r s) / 2."""
+    rng = np.random.default_rng(4)
+    values = rng.uniform(-1, 1, (12, 16))
+    codes = Codes.from_packed(np.packbits(values >= 0, axis=1), np.linspace(2, 1, 16))
+    relaxed = Relaxed(values, np.linspace(2, 1, 16))
+    asked, there = np.arange(5), np.arange(5, 12)
+    found = of_relaxed(relaxed, codes, 8)(asked, there)
+    signs = np.where(values >= 0, 1, -1)
+    for i, row in zip(asked, found, strict=True):
+        expected = [sum(relaxed.bit_weights[b] * (1 - values[i, b] * signs[j, b]) / 2 for b in range(8)) for j in there]
+        assert (np.argsort(row, kind="stable") == np.argsort(expected, kind="stable")).all()

@@ -7,9 +7,10 @@ import pytest
 
 from bitscale.errors import InputError
 from bitscale.reid.measure import Asked, measure, summary
-from bitscale.reid.persons import split
+from bitscale.reid.persons import choosing, split
 from bitscale.reid.sources import load_people
 from bitscale.reid.table import PLAN, fill, lines, markdown, persons_in_each
+from bitscale.reid.trials import trial
 from tests.cli.run import inside
 from tests.reid.crops import cuhk03_folder
 
@@ -27,6 +28,8 @@ def test_names_tell_results_apart():
     assert Asked("nested", settings={"input_size": 250, "input_width": 100}).size == (250, 100)
     assert Asked("nested", features="openvino:net.xml").size == (256, 128)
     assert Asked("ksh", features="mobilenetv2@112").size == (112, 112)
+    taught = Asked("nested", (128,), teacher="openvino:/some/where/net-0277.xml")
+    assert (taught.name, taught.size) == ("nested-128-taught-by-net-0277", (128, 48))
 
 
 @pytest.mark.slow
@@ -38,7 +41,7 @@ def test_a_result_is_written_once_and_read_again(root, tmp_path, monkeypatch):
     assert asked.size == (16, 8)
     one = split(people, 0, tested=6)
     found = measure(asked, one, tmp_path / "out")
-    assert set(found["matches"]) == {"16", "8"}
+    assert set(found["matches"]) == {"16", "8", "16 relaxed", "8 relaxed"}
     assert found["persons"] == {"train": 34, "test": 6, "pictures": 24}
     assert "40 of 1,467 persons" in found["note"]
     assert not [name for name in people.names if name in json.dumps(found)]
@@ -47,6 +50,24 @@ def test_a_result_is_written_once_and_read_again(root, tmp_path, monkeypatch):
     assert table["16"][1][0] == pytest.approx(100 * found["matches"]["16"][0]["rates"]["1"])
     with pytest.raises(InputError, match="learns from features here"):
         measure(Asked("ksh"), one, tmp_path / "out")
+
+
+@pytest.mark.slow
+def test_trials_are_kept_and_never_on_persons_that_are_tested(root, tmp_path, monkeypatch):
+    monkeypatch.setenv("BITSCALE_RUNS", str(tmp_path / "runs"))
+    people = load_people(root).at((16, 8))
+    quick = {"input_size": 16, "input_width": 8, "iterations": 5, "classes_per_batch": 8, "images_per_class": 4}
+    apart = choosing(people, tested=6)
+    tested = np.concatenate([split(people, number, tested=6).test.persons for number in range(3)])
+    assert not np.isin(tested, np.concatenate([apart.train.persons, apart.test.persons])).any()
+    for rate in (1e-3, 1e-2, 1e-3):
+        trial(Asked("nested", (16, 8), settings={**quick, "learning_rate": rate}), apart, tmp_path)
+    kept = json.loads((tmp_path / "trials.json").read_text())
+    assert [one["settings"]["learning_rate"] for one in kept] == [1e-2, 1e-3]  # the third was the first again
+    assert set(kept[0]["rates"]) == {"16", "8", "16 relaxed", "8 relaxed"}
+    assert not [name for name in people.names if name in json.dumps(kept)]
+    with pytest.raises(InputError, match="no split tests on"):
+        trial(Asked("kissme"), split(people, 0, tested=6), tmp_path)
 
 
 @pytest.mark.slow

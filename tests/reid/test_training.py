@@ -1,15 +1,19 @@
 """Training on persons: the recipe, the input's shape, what is kept of it, and a card that names nobody."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import bitscale as bs
+from bitscale.data.images import ArrayImages
+from bitscale.data.people import People
 from bitscale.errors import InputError
 from bitscale.reid.evaluate import between_cameras, of_codes
 from bitscale.reid.persons import split
 from bitscale.reid.sources import load_people
-from bitscale.reid.training import card, person_hasher, train_persons, write_card
-from tests.reid.crops import crop, cuhk03_folder, save
+from bitscale.reid.training import card, lessons, person_hasher, train_persons, write_card
+from tests.reid.crops import SIZE, crop, cuhk03_folder, save
 
 QUICK = {"iterations": 30, "input_size": 32, "input_width": 12, "classes_per_batch": 8, "images_per_class": 4}
 
@@ -76,3 +80,31 @@ def test_widths_that_make_no_sense():
         bs.make_hasher("nested", n_bits=8, input_size=48, input_width=4_096)
     with pytest.raises(InputError, match="erasing is a share"):
         bs.make_hasher("nested", n_bits=8, erasing=2.0)
+
+
+@pytest.mark.slow
+def test_a_network_is_taught_what_another_says(tmp_path):
+    """The teacher's vectors say who it is; of the crops alone nothing could be learned in so few steps."""
+    rng = np.random.default_rng(0)
+    persons, cameras = np.repeat(np.arange(24), 4), np.tile([0, 0, 1, 1], 24)
+    pixels = np.stack([crop(p, c, shot) for shot, (p, c) in enumerate(zip(persons, cameras, strict=True))])
+    vectors = (rng.normal(size=(24, 16))[persons] + 0.1 * rng.normal(size=(96, 16))).astype(np.float32)
+    people = People(ArrayImages(pixels), persons, cameras, tuple(map(str, range(24))), ("a", "b"), vectors=vectors)
+    wanted = lessons(people, 16)
+    assert wanted.shape == (96, 16)
+    assert np.abs(wanted).max() <= 1
+    quick = {"input_size": SIZE[0], "input_width": SIZE[1], "iterations": 60, "classes_per_batch": 12, "erasing": 0.0}
+
+    def agreement(given, **how):
+        hasher = person_hasher("nested", 16, **quick, **how)
+        train_persons(hasher, given, run=tmp_path / str(len(list(tmp_path.iterdir()))))
+        return (np.sign(hasher.relax(people.images).values) == np.sign(wanted)).mean(), hasher
+
+    taught, hasher = agreement(people, teacher_weight=5.0)
+    alone, _ = agreement(replace(people, vectors=None))
+    assert taught > 0.8 > alone
+    assert np.ptp(hasher.bit_weights) < 0.5
+    with pytest.raises(InputError, match="teacher"):
+        lessons(replace(people, vectors=None), 16)
+    with pytest.raises(InputError, match="as many values"):
+        person_hasher("nested", 8, **quick).fit(replace(people.labelled(), taught=wanted))

@@ -54,6 +54,9 @@ def train(
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="A setting, as iterations=2000 or precision=bfloat16; may repeat.")
     ] = None,
+    teacher: Annotated[
+        str, typer.Option(help="Features whose codes the network learns to give, as openvino:FILE.xml.")
+    ] = "",
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
     run: Annotated[
         Path | None, typer.Option(help="A folder for checkpoints.", show_default="kept until the model is written")
@@ -64,18 +67,21 @@ def train(
     """Train a model on persons: each batch has 40 of them, five pictures each, of all their cameras.
 
     Persons with a single picture are dropped and counted. Crops are brought to 128x48 unless --set input_size and
-    input_width say otherwise. The card beside the model says what it is for, and names nobody. Ctrl-C is safe: the same
+    input_width say otherwise. With --teacher a network that knows persons already shows what to look at; the model does
+    not need it afterwards. The card beside the model says what it is for, and names nobody. Ctrl-C is safe: the same
     command goes on.
 
     Try: bitscale reid train crops/ --csv crops.csv --out persons.safetensors
     """
-    from bitscale.reid.training import person_hasher, train_persons, write_card
+    from bitscale.reid.training import SIZE, person_hasher, taught_by, train_persons, write_card
 
     check_destination(out, MODEL, force)
     check_destination(out.with_suffix(".md"), CARD, force)
     check_run(run, force)
     people = loaded(source, style, csv)
     hasher = person_hasher(method, bits, seed=seed, **named_values(setting or [], "--set", "iterations=2000"))
+    if teacher:
+        people = taught_by(people, teacher, getattr(hasher.settings, "size", None) or SIZE)
     with training_bar(as_json) as show:
         try:
             dropped = train_persons(hasher, people, run=run, progress=show)
@@ -198,6 +204,9 @@ def measure(
     setting: Annotated[
         list[str] | None, typer.Option("--set", help="A setting, as iterations=2000; may repeat.")
     ] = None,
+    teacher: Annotated[
+        str, typer.Option(help="Features whose codes a network on crops learns to give, as openvino:FILE.xml.")
+    ] = "",
     recipe: Annotated[str, typer.Option(help="Of a deep method: persons, ours, as-printed.")] = "persons",
     protocol: Annotated[
         Path | None,
@@ -234,7 +243,7 @@ def measure(
             "--choosing takes persons that no split tests on; a --protocol names its own. Use one of them."
         )
     given = named_values(setting or [], "--set", "iterations=2000")
-    asked = Asked(method, lengths, features, recipe, given)
+    asked = Asked(method, lengths, features, recipe, given, teacher=teacher)
     people = prepared(asked, loaded(source, style, csv))
     how = How("multi" if multi or protocol else "single")
     with training_bar(as_json) as show:

@@ -12,7 +12,7 @@ from bitscale.cli.output import COULD_NOT, emit, print_table, say
 from bitscale.data.root import data_root
 from bitscale.paper.numbers import printed
 from bitscale.reid.evaluate import RANKS
-from bitscale.reid.table import Line, fill, lines
+from bitscale.reid.table import PERSON_NETWORK, PLAN, Line, fill, lines, second_track
 from bitscale.views.tables import Table
 
 NAMES = ("cuhk03", "tab222")
@@ -24,8 +24,11 @@ def reproduce_persons(
 ) -> None:
     """Measure what is missing, unless only the status is asked for, and print the table."""
     home = root if root is not None else data_root(None) / "cuhk03"
-    failed = {} if status else fill(home, RESULTS, only=only, show=show)
-    rows = list(lines(RESULTS, paper_rates()))
+    weights = data_root(None) / "weights"
+    plan = (*PLAN, *second_track(weights))
+    there = plan if (weights / PERSON_NETWORK).is_file() else PLAN
+    failed = {} if status else fill(home, RESULTS, only=only, plan=there, show=show)
+    rows = list(lines(RESULTS, paper_rates(), plan))
     if as_json:
         emit({"rows": [asdict(row) for row in rows], "failed": failed, "results": str(RESULTS)})
     else:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.arrays import Bool, Int
+from bitscale.arrays import Bool, Float32, Int
 from bitscale.data.origin import Origin
 from bitscale.errors import DataError, InputError
 
@@ -57,6 +57,7 @@ class Labelled:
     origin: Origin | None = None  # where they came from; None where nobody said
     attributes: tuple[Attribute, ...] = ()
     cameras: Int | None = None  # which camera took each image, (n,), where that is known
+    taught: Float32 | None = None  # the relaxed values that a teacher gives each image, (n, q), where there is one
 
     def __post_init__(self) -> None:
         labels = check_labels(self.labels, len(self.label_names))
@@ -71,6 +72,10 @@ class Labelled:
         if self.cameras is not None and self.cameras.shape != (len(labels),):
             raise DataError(
                 f"every image needs its camera. Got {len(labels)} images and cameras of shape {self.cameras.shape}."
+            )
+        if self.taught is not None and (self.taught.ndim != 2 or len(self.taught) != len(labels)):
+            raise DataError(
+                f"a teacher gives every image its values. Got {len(labels)} images and values of {self.taught.shape}."
             )
 
     def __len__(self) -> int:
@@ -87,7 +92,8 @@ class Labelled:
         some: Any = images[rows] if isinstance(images, np.ndarray) else images.take(rows)
         attributes = tuple(Attribute(each.name, each.labels[rows], each.label_names) for each in self.attributes)
         cameras = None if self.cameras is None else self.cameras[rows]
-        return Labelled(some, self.labels[rows], self.label_names, self.origin, attributes, cameras)
+        taught = None if self.taught is None else self.taught[rows]
+        return Labelled(some, self.labels[rows], self.label_names, self.origin, attributes, cameras, taught)
 
     def attribute(self, name: str) -> Attribute:
         """One attribute by name."""

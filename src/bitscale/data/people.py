@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bitscale.arrays import Float, Int
+from bitscale.arrays import Float, Float32, Int
 from bitscale.data.images import ArrayImages, Resized
 from bitscale.data.labelled import Images, Labelled
 from bitscale.data.origin import Origin
@@ -30,6 +30,7 @@ class People:
     paths: tuple[
         str, ...
     ] = ()  # below the root, where pictures are files; of cuhk-03.mat, as they are called extracted
+    vectors: Float32 | None = None  # what another network says of each picture, (n, d), where it is to teach
 
     def __post_init__(self) -> None:
         n = len(self.images)
@@ -55,7 +56,7 @@ class People:
         paths = tuple(self.paths[int(i)] for i in rows) if self.paths else ()
         return replace(
             self, images=self.images.take(rows), persons=self.persons[rows], cameras=self.cameras[rows],
-            times=times, paths=paths,
+            times=times, paths=paths, vectors=None if self.vectors is None else self.vectors[rows],
         )  # fmt: skip
 
     def of(self, persons: Int) -> People:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bitscale.arrays import Int
+from bitscale.arrays import Float32, Int
 from bitscale.data.labelled import Labels
 from bitscale.errors import InputError
 
@@ -19,7 +19,11 @@ _WHERE = {"input_shape", "trained_on", "n_images", "n_labels"}
 
 
 def describe(
-    source: Source, labels: Labels, others: Sequence[Labels] = (), cameras: Int | None = None
+    source: Source,
+    labels: Labels,
+    others: Sequence[Labels] = (),
+    cameras: Int | None = None,
+    taught: Float32 | None = None,
 ) -> dict[str, Any]:
     """What a model says about its training data; `others` are labels of further attributes."""
     digest = hashlib.sha256(source.fingerprint().encode())
@@ -27,6 +31,8 @@ def describe(
         digest.update(repr(each.shape).encode() + each.tobytes())
     if cameras is not None:
         digest.update(cameras.tobytes())
+    if taught is not None:
+        digest.update(taught.tobytes())
     n_labels = int(labels.shape[1]) if labels.ndim == 2 else len(np.unique(labels))
     return {
         "input_shape": list(source.shape), "trained_on": digest.hexdigest(),

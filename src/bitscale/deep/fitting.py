@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from bitscale.arrays import Int
+from bitscale.arrays import Float32, Int
 from bitscale.data.labelled import Labels
 from bitscale.deep.details import describe
 from bitscale.deep.memory import check_memory
@@ -37,6 +37,7 @@ def make_task(
     sets: Sequence[Labels],
     free: int | None = None,
     cameras: Int | None = None,
+    taught: Float32 | None = None,
 ) -> Task:
     """What to train on what, or say why it cannot be, before work begins; `free` bytes of memory are there.
 
@@ -50,12 +51,14 @@ def make_task(
             f"{settings.network} cannot learn from pictures of {shape[1]}x{shape[2]} in bfloat16: a convolution is "
             'larger than its input there, and torch\'s gradients are wrong. Use precision="float32" or larger pictures.'
         )
+    if taught is not None and taught.shape[1] != hasher.n_bits:
+        raise InputError(f"a teacher of {hasher.n_bits} bits gives as many values. Got {taught.shape[1]}.")
     rows, held_out = hold_out(sets[0], settings.validation_share, hasher.seed, settings.validation_by)
     identity = {
         "method": hasher.name, "n_bits": hasher.n_bits, "features": hasher.features, "seed": hasher.seed,
-        "settings": settings_identity(settings), "data": describe(source, sets[0], sets[1:], cameras),
+        "settings": settings_identity(settings), "data": describe(source, sets[0], sets[1:], cameras, taught),
     }  # fmt: skip
-    return Task(hasher.parts, settings, hasher.seed, source, tuple(sets), rows, held_out, identity, cameras)
+    return Task(hasher.parts, settings, hasher.seed, source, tuple(sets), rows, held_out, identity, cameras, taught)
 
 
 def check_labels(source: Source, labels: Labels) -> None:
@@ -79,6 +82,8 @@ def first_network(hasher: DeepHasher, task: Task, *, pretrained: bool) -> HashNe
     network.input_mean, network.input_spread = statistics(task.source, few, task.seed)
     if settings.initial == "discriminant":
         start_discriminant(network, task)
+    if task.taught is not None:
+        network.level()
     if settings.fine_tuned and pretrained:
         _start_from_published(network, settings.network, layers, shape[1])
     network.still = settings.fine_tuned and settings.freeze_statistics

@@ -131,7 +131,7 @@ class DeepHasher(Hasher):
         self._follow_recipe(train, place.type)
         source, sets = self._source(train.images), label_sets(train, self.settings)
         check_labels(source, sets[0])
-        task = make_task(self, source, sets, free_bytes(place), train.cameras)
+        task = make_task(self, source, sets, free_bytes(place), train.cameras, train.taught)
         details = dict(task.identity["data"])
         network = first_network(self, task, pretrained=not resume)
         training = Training(task, network, place, None if run is None else Path(run))

@@ -27,7 +27,9 @@ _CHOICES = {
 class DeepSettings:
     """Settings of the one trainer; `recipes` choose them. A default here is what files without the setting meant."""
 
-    network: str = "paper-net"  # or paper-net+recipe, small-net; on vectors, their fully connected layers, or linear; or a
+    network: str = (
+        "paper-net"  # or paper-net+recipe, small-net; on vectors, their fully connected layers, or linear; or a
+    )
     # pretrained network to fine-tune: mobilenetv2, efficientnet-lite0
     initial: str = later("torch")  # weights: as torch draws them; "he": values keep their spread through all layers;
     # "discriminant", of network="linear": the directions in which classes differ most
@@ -53,6 +55,7 @@ class DeepSettings:
     proxy_rate: float = later(10.0)  # the learning rate of its directions, in multiples of the network's
     proxy_temperature: float = later(0.2)  # by which their cosines with codes are divided
     proxy_classes: int = later(0)  # at most so many classes are told apart in a step, those of the batch first; 0: all
+    teacher_weight: float = later(1.0)  # of the distance to a teacher's values, beside the hinge, where one teaches
     sampled_triplets: int = 0  # 0: all of them, exactly
     shift: int = 0  # augmentation: a random shift of up to so many pixels
     shift_by: str = later("batch")  # one for the whole batch, or "image": one for each image
@@ -83,7 +86,7 @@ class DeepSettings:
         not_negative = (
             "weight_decay", "scale_rate", "margin_per_bit", "laplacian_weight", "balance_weight",
             "sampled_triplets", "shift", "input_size", "backbone_rate", "proxy_weight", "proxy_rate",
-            "input_width", "proxy_classes",
+            "input_width", "proxy_classes", "teacher_weight",
         )  # fmt: skip
         for name in not_negative:
             if not (getattr(self, name) >= 0 and math.isfinite(getattr(self, name))):

@@ -2,9 +2,9 @@
 
 Classes differ most, against how far items of one class lie apart, along discriminant axes (LDA; the spread within
 classes is shrunk, since there may be few items a class). Bits are laid out as `unsupervised` lays out its own: the
-first 32 turn the first 32 axes so that signs lose least (ITQ), the next 32 are some of those that turn the first 64, and
-so on, so that every prefix keeps what its axes tell. From random weights, a head on vectors of a good network forgets
-what tells new classes apart: it learns the training classes by heart.
+first 32 turn the first 32 axes so that signs lose least (ITQ), the next 32 are some of those that turn the first 64,
+and so on, so that every prefix keeps what its axes tell. From random weights, a head on vectors of a good network
+forgets what tells new classes apart: it learns the training classes by heart.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from bitscale.networks.torch import HashNetwork
 FIRST = 32  # bits that are laid out at once
 SHRINKAGE = 1.0  # of the mean variance within classes, added in all directions
 TURNS = 40  # of ITQ
-FLAT = -12.0  # a step of ordered weights, before softplus: none to speak of
 ROWS = 20_000  # training items that are looked at
 
 
@@ -34,7 +33,7 @@ def start_discriminant(network: HashNetwork, task: Task) -> None:
     """Set the weights of the one layer of a linear network."""
     if task.settings.network != LINEAR or not isinstance(task.source, VectorSource):
         raise InputError(
-            f'initial="discriminant" is for network="{LINEAR}" on vectors. Got {task.settings.network!r}; leave it away.'
+            f'initial="discriminant" is for network="{LINEAR}" on vectors. Leave it away with {task.settings.network!r}.'
         )
     if task.labels.ndim == 2:
         raise InputError('initial="discriminant" needs one class an item, and got label sets. Use initial="torch".')
@@ -48,12 +47,11 @@ def start_discriminant(network: HashNetwork, task: Task) -> None:
         layer.weight.copy_(torch.from_numpy(weights.T))
         if layer.bias is not None:
             layer.bias.copy_(torch.from_numpy(-(x.mean(axis=0) @ weights)))
-        if network.kind == "ordered":  # turned bits tell equally much
-            network.w[:-1] = FLAT
+    network.level()  # turned bits tell equally much
 
 
 def discriminant_axes(x: Float, labels: Labels) -> Float:
-    """Directions (d, d), those in which the means of classes differ most first; items of a class spread alike in all."""
+    """Directions (d, d): first those in which means of classes differ most; items of a class spread alike in all."""
     names, place, counts = np.unique(labels, return_inverse=True, return_counts=True)
     means = np.zeros((len(names), x.shape[1]))
     np.add.at(means, place, x)

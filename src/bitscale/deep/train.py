@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from bitscale.arrays import Int
+from bitscale.arrays import Float32, Int
 from bitscale.atomic import write_whole
 from bitscale.data.labelled import Labels
 from bitscale.deep import checkpoint
@@ -42,6 +42,7 @@ from bitscale.networks.torch import HashNetwork
 CHECKPOINT_SECONDS = 180.0
 RECORDS = 200  # lines of history a run leaves, about
 VALIDATIONS = 10  # times a run looks at its validation images
+SURE = 0.9999  # a teacher's relaxed value counts as no surer than that
 _STEP = 3  # a stream of randomness under one seed
 
 
@@ -71,6 +72,7 @@ class Task:
     held_out: Int
     identity: dict[str, Any]
     cameras: Int | None = None  # which one took each image: a class is then drawn from all of its cameras
+    taught: Float32 | None = None  # the relaxed values of a teacher, (n, q), to be learned beside the classes
 
     @property
     def labels(self) -> Labels:
@@ -142,6 +144,7 @@ class Training:
             group["lr"] = task.settings.rate(step) * group["multiple"]
         codes = self.ranks.gather(self.network(batch, beta), n)
         total, active, relations = self._loss(codes, rows, rng)
+        total = total + self._lesson(codes, rows, beta)
         loss = float(total.detach())
         if not math.isfinite(loss):
             self._diverged("the loss")
@@ -181,6 +184,16 @@ class Training:
         own = self.ranks.own_share(all_ if chosen is None else all_[chosen.to(self.device)])
         belongs = belongs.to(self.device)
         return settings.proxy_weight * proxy_loss(codes, own, belongs, settings.proxy_temperature)
+
+    def _lesson(self, codes: Tensor, rows: Int, beta: float) -> Tensor | float:
+        """How far relaxed values are from the teacher's at the same beta, where there is one; summed over bits."""
+        task = self.task
+        if task.taught is None:
+            return 0.0
+        given = torch.from_numpy(np.ascontiguousarray(task.taught[rows])).to(self.device)  # tanh of values
+        wanted = torch.tanh(torch.atanh(given.clamp(-SURE, SURE)) * (beta / 2))
+        relaxed = codes / self.network.scale().detach()
+        return task.settings.teacher_weight * (relaxed - wanted).square().sum(1).mean()
 
     def _batch(self, rng: np.random.Generator) -> tuple[Tensor, Int]:
         """This process's images, and the rows of all images of the batch: the attributes take turns in drawing it."""

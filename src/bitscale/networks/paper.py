@@ -75,7 +75,9 @@ def _check(network: str, input_shape: tuple[int, ...], dropout: float) -> None:
     if network not in NETWORKS:
         raise InputError(f"there is no network {network!r}. Known: {', '.join(NETWORKS)}.")
     if network == LINEAR and len(input_shape) != 1:
-        raise InputError(f"{LINEAR} takes vectors, not images of shape {input_shape}. Give features=, or another network.")
+        raise InputError(
+            f"{LINEAR} takes vectors, not images of shape {input_shape}. Give features=, or another network."
+        )
     if len(input_shape) not in (1, 3) or min(input_shape) < 1:
         raise InputError(f"a network takes images (C, H, W) or vectors (d,). Got input of shape {input_shape}.")
     if not 0 <= dropout < 1:

@@ -17,6 +17,7 @@ from bitscale.networks.layers import UNITS, Layer, has_bias
 
 Scale = Literal["none", "free", "ordered"]
 FIRST_STEP = 0.01  # by how much each ordered weight exceeds the next, at the start
+NO_STEP = -12.0  # before softplus: nothing to speak of
 
 
 class HashNetwork(nn.Module):
@@ -96,6 +97,11 @@ class HashNetwork(nn.Module):
         if self.kind == "free":
             return self.w
         return functional.softplus(self.w).flip(0).cumsum(0).flip(0)
+
+    def level(self) -> None:
+        """Let ordered weights start all but equal."""
+        if self.kind == "ordered":
+            self.w.data[:-1] = NO_STEP
 
     def permute_bits(self, order: Tensor) -> None:
         """Put the bits in another order; what the network says about images stays the same."""

@@ -26,22 +26,19 @@ from bitscale.data.root import runs_root
 from bitscale.data.sets.array import Vectors
 from bitscale.errors import InputError
 from bitscale.evaluation.fitting import fit_in_folder
-from bitscale.features import make_features
 from bitscale.hashers import make_hasher
-from bitscale.networks.backbones import PRETRAINED
 from bitscale.networks.installed import require_torch
 from bitscale.reid import appearance
 from bitscale.reid.esdc import Esdc
 from bitscale.reid.evaluate import Far, How, Match, between_cameras, match, of_codes, of_relaxed, of_vectors
 from bitscale.reid.kissme import Kissme
 from bitscale.reid.persons import PersonSplit, trainable
-from bitscale.reid.training import RECIPE, SIZE
+from bitscale.reid.training import RECIPE, SIZE, features_size, lessons, taught_by
 from bitscale.version import __version__
 
 COMPARATORS = ("kissme", "esdc", "fpnn")
 DEEP = ("nested", "drsch", "dsch", "bs-drsch", "bs-dsch", "dsrh", "euclidean")
 ALL_BITS, RELAXED = "all", "relaxed"  # beside a length: queries keep their values, the gallery is codes
-OWN_SIZE = (256, 128)  # of crops that a network of one's own is shown, which brings them to its size
 
 Steps = Callable[[Any], None]
 
@@ -56,6 +53,7 @@ class Asked:
     recipe: str = RECIPE
     settings: dict[str, Any] = field(default_factory=dict)
     seed: int = 0
+    teacher: str = ""  # features whose codes a network on crops learns to give; it is not needed afterwards
 
     @property
     def name(self) -> str:
@@ -64,8 +62,9 @@ class Asked:
         if self.method not in COMPARATORS and not self.real:
             parts.append(str(self.bits[0]))
         if self.features != "pixels":
-            kind, _, rest = self.features.partition(":")
-            parts.append((Path(rest).stem if rest else kind).replace("@", "-"))
+            parts.append(_short(self.features))
+        if self.teacher:
+            parts.append(f"taught-by-{_short(self.teacher)}")
         if self.recipe != RECIPE and self.method in DEEP:
             parts.append(self.recipe)
         return "-".join(parts)
@@ -76,25 +75,20 @@ class Asked:
         if self.features == "pixels":
             height = int(self.settings.get("input_size", SIZE[0]))
             return height, int(self.settings.get("input_width", SIZE[1] if height == SIZE[0] else height))
-        kind, _, side = self.features.partition("@")
-        return (int(side), int(side)) if side.isdecimal() else (224, 224) if kind in PRETRAINED else OWN_SIZE
+        return features_size(self.features)
 
     @property
     def label(self) -> str:
         """As a table calls it: the method, and the features it is on."""
-        return self.method if self.features == "pixels" else f"{self.method} on {Path(self.named_features).stem}"
-
-    @property
-    def named_features(self) -> str:
-        """Without the folder that a network of one's own lies in."""
-        kind, mark, file = self.features.partition(":")
-        return f"{kind}{mark}{Path(file).name}" if mark else kind
+        if self.teacher:
+            return f"{self.method} taught by {_short(self.teacher)}"
+        return self.method if self.features == "pixels" else f"{self.method} on {_short(self.features)}"
 
     def run(self, split: PersonSplit) -> Path:
         """Where its training on a split is kept; where settings are chosen, each has a folder of its own."""
         name = f"{self.name}-{split.name}"
         if split.number < 0:
-            said = json.dumps([self.settings, self.recipe, self.seed], sort_keys=True)
+            said = json.dumps([self.settings, self.recipe, self.seed, self.teacher], sort_keys=True)
             name += f"-{hashlib.sha256(said.encode()).hexdigest()[:12]}"
         return runs_root() / "cuhk03" / name
 
@@ -104,14 +98,26 @@ class Asked:
         return self.method == "euclidean"
 
 
+def file_name(features: str) -> str:
+    """Features of a network of one's own without the folder that it lies in."""
+    kind, mark, file = features.partition(":")
+    return f"{kind}{mark}{Path(file).name}" if mark else kind
+
+
+def _short(features: str) -> str:
+    kind, _, file = features.partition(":")
+    return (Path(file).stem if file else kind).replace("@", "-")
+
+
 def prepared(asked: Asked, people: People) -> People:
     """Pictures as a method takes them: brought to its size, or their features in the place of them, made once."""
-    crops = people.at(asked.size)
+    if asked.teacher:
+        return taught_by(people, asked.teacher, asked.size)
     if asked.features == "pixels":
-        return crops
-    extractor = make_features(asked.features, runs_root() / "cuhk03" / "features")
-    vectors: Any = Vectors(extractor.extract(crops.images))
-    return replace(crops, images=vectors)
+        return people.at(asked.size)
+    seen = taught_by(people, asked.features, asked.size)
+    vectors: Any = Vectors(seen.vectors)
+    return replace(seen, images=vectors, vectors=None)
 
 
 def measure(
@@ -137,9 +143,9 @@ def measured(asked: Asked, split: PersonSplit, how: How, progress: Steps | None 
     matches = {str(bits): [one.to_dict() for one in _found(split, each, how)] for bits, each in far.items()}
     people = {"train": split.train.n_persons, "test": split.test.n_persons, "pictures": len(split.test)}
     return {
-        "method": asked.method, "features": asked.named_features, "bits": list(asked.bits), "settings": asked.settings,
-        "seed": asked.seed, "written_by": f"bitscale {__version__}", "split": split.name, "split_seed": split.seed,
-        "shots": how.shots, "draws": how.draws, "persons": people,
+        "method": asked.method, "features": file_name(asked.features), "bits": list(asked.bits),
+        "settings": asked.settings, "seed": asked.seed, "written_by": f"bitscale {__version__}", "split": split.name,
+        "split_seed": split.seed, "shots": how.shots, "draws": how.draws, "persons": people,
         "note": " ".join(part for part in (split.train.note, split.note) if part), **about,
         "cpu_seconds": round(time.process_time() - started, 1), "matches": matches,
     }  # fmt: skip
@@ -172,7 +178,11 @@ def distances_of(
     how: dict[str, Any] = {"recipe": asked.recipe} if asked.method in DEEP else {}
     given = "none" if vectors else "pixels"
     hasher = make_hasher(asked.method, n_bits=asked.bits[0], features=given, seed=asked.seed, **how, **asked.settings)
-    fit_in_folder(hasher, train.labelled(), asked.run(split), progress=progress)
+    part = train.labelled()
+    if asked.teacher:
+        part = replace(part, taught=lessons(train, asked.bits[0], asked.seed))
+        about["teacher"] = file_name(asked.teacher)
+    fit_in_folder(hasher, part, asked.run(split), progress=progress)
     about |= {"training": str(hasher.training), "iterations": getattr(hasher.settings, "iterations", None)}
     codes: Any = hasher.encode(split.test.images)
     if not hasher.binary:

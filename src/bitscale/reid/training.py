@@ -2,42 +2,89 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from bitscale.arrays import Float32
 from bitscale.atomic import write_whole
+from bitscale.data.labelled import Labelled
 from bitscale.data.people import People
+from bitscale.data.root import runs_root
+from bitscale.data.sets.array import Vectors
 from bitscale.data.unfinished import finished
-from bitscale.errors import FileError
+from bitscale.errors import FileError, InputError
 from bitscale.evaluation.fitting import Steps, fit_in_folder, training_folder
+from bitscale.features import make_features
 from bitscale.hashers import Hasher, make_hasher
+from bitscale.networks.backbones import PRETRAINED
 from bitscale.reid.persons import Dropped, trainable
 from bitscale.version import __version__
 
+OWN_SIZE = (256, 128)  # of crops that a network of one's own is shown, which brings them to its size
 SIZE = (128, 48)  # height and width that pictures of persons are brought to, unless said
 RECIPE = "persons"
 
 
 def person_hasher(
-    method: str = "nested", n_bits: int = 64, *, seed: int = 0, recipe: str = RECIPE, **settings: Any
+    method: str = "nested",
+    n_bits: int = 64,
+    *,
+    seed: int = 0,
+    recipe: str = RECIPE,
+    features: str = "pixels",
+    **settings: Any,
 ) -> Hasher:
     """A method set up for persons: see the recipe `persons`."""
-    return make_hasher(method, n_bits=n_bits, seed=seed, recipe=recipe, **settings)
+    return make_hasher(method, n_bits=n_bits, seed=seed, recipe=recipe, features=features, **settings)
 
 
 def train_persons(hasher: Hasher, people: People, *, run: Path | None = None, progress: Steps | None = None) -> Dropped:
     """Fit on all persons with two pictures or more; how many had to be dropped.
 
-    A stopped training goes on when it is asked for again: its state is kept in `run`, or below BITSCALE_RUNS.
+    People with `vectors` teach: see `lessons`. A stopped training goes on when it is asked for again: its state is kept
+    in `run`, or below BITSCALE_RUNS.
     """
     size = getattr(hasher.settings, "size", None) if hasher.features == "pixels" else None
     kept, dropped = trainable(people)
-    train = (kept if size is None else kept.at(size)).labelled()
+    crops = kept if size is None else kept.at(size)
+    train = crops.labelled()
+    if people.vectors is not None:
+        train = replace(train, taught=lessons(crops, hasher.n_bits, hasher.seed))
     folder = training_folder(hasher, train, "persons") if run is None else run
     fit_in_folder(hasher, train, folder, progress=progress)
     if run is None:
         finished(folder)
     return dropped
+
+
+def taught_by(people: People, features: str, size: tuple[int, int]) -> People:
+    """The crops at `size`, with the features of another network as `vectors`, kept below BITSCALE_RUNS."""
+    shown = people.at(features_size(features))
+    vectors = make_features(features, runs_root() / "cuhk03" / "features").extract(shown.images)
+    return replace(people.at(size), vectors=vectors)
+
+
+def features_size(features: str) -> tuple[int, int]:
+    """Height and width of the crops that features are computed of: what they take, all of a crop."""
+    kind, _, side = features.partition("@")
+    return (int(side), int(side)) if side.isdecimal() else (224, 224) if kind in PRETRAINED else OWN_SIZE
+
+
+def lessons(people: People, n_bits: int, seed: int = 0) -> Float32:
+    """What a network on crops is taught: the relaxed values of `nested` on the vectors of another, (n, q).
+
+    That head is fitted on the same persons, so that the values are those which tell them apart across cameras.
+    """
+    if people.vectors is None:
+        raise InputError("a teacher's vectors are needed, one a picture: give People with `vectors`.")
+    vectors: Any = Vectors(people.vectors)
+    teacher = person_hasher("nested", n_bits, seed=seed, features="none").fit(
+        Labelled(vectors, people.persons, people.names, people.origin, cameras=people.cameras)
+    )
+    return teacher.relax(vectors).values.astype(np.float32)
 
 
 def write_card(hasher: Hasher, people: People, dropped: Dropped, path: Path) -> None:

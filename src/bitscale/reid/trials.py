@@ -15,7 +15,16 @@ from bitscale.reid.measure import Asked, Steps, measured, write_json
 from bitscale.reid.persons import PersonSplit
 
 NAME = "trials.json"
-TOLD = ("method", "features", "bits", "recipe", "settings", "seed", "shots")  # what tells one trial from another
+TOLD = (
+    "method",
+    "features",
+    "bits",
+    "recipe",
+    "settings",
+    "seed",
+    "shots",
+    "teacher",
+)  # what tells one trial from another
 RANKS = ("1", "5", "20")
 
 

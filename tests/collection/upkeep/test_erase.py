@@ -110,6 +110,18 @@ def test_nothing_of_a_person_is_left(cameras):
     assert cameras.erase("person=17").removed == 0
 
 
+def test_a_query_that_was_called_right_for_an_erased_person_goes_too(cameras):
+    """Its values and picture show that person, whoever else was called right beside."""
+    of = {person: cameras.select(f"person={person}").tolist() for person in (16, 17)}
+    relaxed = OLD.relax(pictures(1))
+    shown, other = b"a crop of person 17 that somebody asked with", b"a crop of somebody else"
+    cameras.mark(relaxed, right=[of[17][0], of[16][0]], picture=shown)
+    kept = cameras.mark(relaxed, right=[of[16][0]], wrong=[of[17][1]], picture=other)
+    cameras.erase("person=17")
+    assert [(mark.id, mark.right, mark.wrong) for mark in cameras.marks()] == [(kept.id, (of[16][0],), ())]
+    assert grep(cameras.path, [shown, other]) == [other]
+
+
 def test_backups_that_still_hold_a_person_are_named(cameras, tmp_path):
     assert noted_backups(cameras.path) == []
     for name in ("one", "two", "three"):

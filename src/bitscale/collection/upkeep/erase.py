@@ -1,6 +1,8 @@
 """Erasing: items for which a condition holds, and every trace of them that bitscale itself has made.
 
-    in the collection   rows, paths, labels, metadata, codes in segments, log and staged batches, notes of unread files
+    in the collection   rows, paths, labels, metadata, codes in segments, log and staged batches, notes of unread files;
+                        marks whose query was called right for one of them, with the query's values and picture: it
+                        shows the same
     beside it           features kept of an interrupted fit; small pictures that an interrupted `duplicates` kept
     on engines          that it was pushed to: removed and compacted there (`collection.engines`); else they are named
     in backups          cannot be reached safely: those that still hold an item, or cannot be looked into, are named
@@ -18,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from bitscale.collection.items import Item
+from bitscale.collection.marking import Markable
 from bitscale.collection.opened import Opened
 from bitscale.collection.upkeep.backup_notes import noted_backups
-from bitscale.collection.writing import Writable
 from bitscale.data.root import runs_root
 from bitscale.errors import BitscaleError, FileError
 
@@ -53,10 +55,14 @@ class Erased:
     engines: list[Unreached] = field(default_factory=list)
 
 
-def erase(collection: Writable, where: Any, compact: Callable[[], Any]) -> Erased:
+def erase(collection: Markable, where: Any, compact: Callable[[], Any]) -> Erased:
     """Remove all items for which `where` holds; when this returns nothing of them is left in the collection."""
     ids = collection.select(where)
     items = list(collection.items_of(ids.tolist()).values())
+    gone = set(ids.tolist())
+    for mark in collection.marks():
+        if gone.intersection(mark.right):
+            collection.take_back(mark.id)
     removed = collection.remove(ids) if len(ids) else 0
     caches = sum(trace(collection, items) for trace in TRACES) if items else 0
     compact()
