@@ -31,9 +31,9 @@ ROWS = 20_000  # training items that are looked at
 
 def start_discriminant(network: HashNetwork, task: Task) -> None:
     """Set the weights of the one layer of a linear network."""
-    if task.settings.network != LINEAR or not isinstance(task.source, VectorSource):
+    if task.settings.network != LINEAR or task.parts.second_layer or not isinstance(task.source, VectorSource):
         raise InputError(
-            f'initial="discriminant" is for network="{LINEAR}" on vectors. Leave it away with {task.settings.network!r}.'
+            f'initial="discriminant" is for network="{LINEAR}" on vectors, with no other layer. Leave it away.'
         )
     if task.labels.ndim == 2:
         raise InputError('initial="discriminant" needs one class an item, and got label sets. Use initial="torch".')
