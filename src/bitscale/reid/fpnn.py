@@ -65,7 +65,8 @@ def matched(one: Tensor, two: Tensor) -> Tensor:
 
 def grouped(matches: Tensor) -> Tensor:
     """The largest of each group of maps: (b, K, M, W, W) -> (b, T, M, W, W)."""
-    return matches.unflatten(1, (GROUPS, -1)).amax(dim=2)
+    b, _, *rest = matches.shape
+    return matches.reshape(b, GROUPS, -1, *rest).amax(dim=2)
 
 
 @dataclass

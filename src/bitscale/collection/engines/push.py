@@ -96,7 +96,7 @@ def push(
         if index.facts.approximate is not None:
             index.settle()
             done.recall = recall = measured_recall(collection.index, index)
-        told = about(collection) | ({} if recall is None else {RECALL: json.dumps(asdict(recall))})
+        told = {**about(collection), **({} if recall is None else {RECALL: json.dumps(asdict(recall))})}
         if cursor_of(collection).same_items(cursor):
             told |= {CURSOR: str(cursor), WITH_LOOKS: str(looks)}
         index.note(told)
