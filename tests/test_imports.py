@@ -27,6 +27,7 @@ HEAVY = {
     "psycopg",
     "pymilvus",
     "tokenizers",
+    "scipy",
     "grpc",
     "ray",
     "pyarrow",
