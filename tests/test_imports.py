@@ -38,6 +38,7 @@ HEAVY = {
     "filelock",
     "platformdirs",
     "h5py",
+    "scipy",
 }
 ABSENT = {"fcntl", "resource"}  # on some systems
 MODULE = re.compile(r"bitscale(\.[a-z_]+)+")
