@@ -116,7 +116,7 @@ def prepared(asked: Asked, people: People) -> People:
     if asked.features == "pixels":
         return people.at(asked.size)
     seen = taught_by(people, asked.features, asked.size)
-    vectors: Any = Vectors(seen.vectors)
+    vectors: Any = Vectors(np.asarray(seen.vectors))
     return replace(seen, images=vectors, vectors=None)
 
 
