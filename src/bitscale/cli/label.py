@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bitscale.cli.index import id_or_path, refuse_unknown
 from bitscale.cli.options import Home, Json, Where_, check_where, metadata_of, open_for_writing
 from bitscale.cli.output import UsageError, emit, say
+from bitscale.cli.remove import id_or_path, refuse_unknown
 
 if TYPE_CHECKING:
     from bitscale.collection import Collection

@@ -5,7 +5,7 @@ VERBS = {  # name: module in bitscale.cli, panel of the help
     "index": ("index", PICTURES),
     "search": ("search", PICTURES),
     "add": ("index", PICTURES),
-    "remove": ("index", PICTURES),
+    "remove": ("remove", PICTURES),
     "list": ("listing", PICTURES),
     "label": ("label", PICTURES),
     "duplicates": ("duplicates", PICTURES),
