@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 # Every parameter that names a file or folder is one of these three. A new one must be added here, and an output
 # gets a line in COMMANDS below.
 READ = {"collection", "batch", "sources", "pictures", "model", "inputs", "labels", "path"}
-READ |= {"csv", "source", "from_feedback", "keys", "certificate", "certificate_key"}
+READ |= {"csv", "protocol", "source", "from_feedback", "keys", "certificate", "certificate_key"}
 READ |= {"audit"}  # written at its end alone, where it is an audit log: tests/server/test_audit.py
 FOLDERS = {
     *((verb, "root") for verb in ("datasets", "datasets fetch", "train", "evaluate", "reproduce")),

@@ -8,7 +8,8 @@ def children(pid: int | str = "self") -> list[int]:
     """Workers that a process has started and not yet seen the end of."""
     started = []
     for task in Path(f"/proc/{pid}/task").iterdir():
-        started += [int(child) for child in (task / "children").read_text().split()]
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread may end meanwhile
+            started += [int(child) for child in (task / "children").read_text().split()]
     return [child for child in started if is_worker(child)]
 
 

@@ -77,7 +77,7 @@ def test_the_paper_s_table(root, tmp_path, monkeypatch):
     assert persons_in_each(load_people(root)) == 4
     assert fill(root, tmp_path / "results/reid", splits=[0, 2], plan=plan) == {}
     rows = list(lines(tmp_path / "results/reid", {("kissme", None): {1: 14.17}}, plan))
-    assert [(row.method, row.splits) for row in rows] == [("kissme", 2), ("euclidean", 2)]
+    assert [(row.method, row.splits) for row in rows] == [("kissme", 2), ("euclidean on gist-32", 2)]
     assert rows[0].paper == {1: 14.17}
     assert rows[0].ours[30][0] == 100  # of four persons
     assert "| kissme |" in markdown(rows)

@@ -33,10 +33,10 @@ def start_discriminant(network: HashNetwork, task: Task) -> None:
     """Set the weights of the one layer of a linear network."""
     if task.settings.network != LINEAR or task.parts.second_layer or not isinstance(task.source, VectorSource):
         raise InputError(
-            f'initial="discriminant" is for network="{LINEAR}" on vectors, with no other layer. Leave it away.'
+            f"the start 'discriminant' is for the network '{LINEAR}' on vectors, with no other layer. Leave it away."
         )
     if task.labels.ndim == 2:
-        raise InputError('initial="discriminant" needs one class an item, and got label sets. Use initial="torch".')
+        raise InputError("the start 'discriminant' needs one class an item, and got label sets. Use the start 'torch'.")
     rng = np.random.default_rng(task.seed)
     rows: Int = np.sort(rng.permutation(task.rows)[:ROWS])
     vectors = (task.source.batch(rows) - network.input_mean) / network.input_spread

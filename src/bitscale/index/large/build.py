@@ -47,7 +47,7 @@ def build_file(path: Path, batches: Codes | Iterable[Batch], how: How) -> None:
         ) from error
     except MemoryError as error:
         raise BitscaleError(
-            f"memory ran out while building {path}; {how.memory:,} bytes were allowed. Give a smaller memory=."
+            f"memory ran out while building {path}; {how.memory:,} bytes were allowed. Allow the build less memory."
         ) from error
 
 

@@ -43,7 +43,7 @@ def rows_within(memory: int, n_bytes: int, width: int) -> int:
     fixed, row = PROCESS + (24 << width), row_bytes(n_bytes)
     if memory < fixed + FEWEST_ROWS * row:
         least = -(-(fixed + FEWEST_ROWS * row) // 10**6)
-        raise InputError(f"memory={memory:,} bytes are too few to build this index. Give at least {least} MB.")
+        raise InputError(f"a memory of {memory:,} bytes is too little to build this index. Give at least {least} MB.")
     return (memory - fixed) // row
 
 
