@@ -113,12 +113,12 @@ class Fpnn:
     def _loss(self, crops: Tensor, n: int, done: float) -> Tensor:
         """The first n crops against the others, which show the same persons: all pairs."""
         maps = self.network.maps(crops)
-        i, j = torch.meshgrid(torch.arange(n), torch.arange(n), indexing="ij")
-        i, j = i.flatten(), j.flatten()
-        same = (i == j).float()
-        two = (1 + (MOST - 1) * done) / (n * (n - 1))  # of a pair of two persons
-        weights = torch.where(same > 0, 1 / n, two)
-        found = self.network(maps[i], maps[n + j])
+        same = torch.eye(n).flatten()
+        apart = (1 + (MOST - 1) * done) / (n * (n - 1))  # of a pair of two persons
+        weights = torch.where(same > 0, 1 / n, apart)
+        pairs = (n, n, *maps.shape[1:])  # expanded, not indexed: that would add gradients up in any order
+        one, other = maps[:n, None].expand(pairs), maps[None, n:].expand(pairs)
+        found = self.network(one.flatten(0, 1), other.flatten(0, 1))
         return binary_cross_entropy_with_logits(found, same, weights, reduction="sum")
 
     def distances(self, asked: Pixels, there: Pixels) -> NDArray[np.float64]:
