@@ -25,7 +25,9 @@ class Fleet:
         self.folder, self.names, self.seconds = folder, list(names), seconds
         self.ray = ray_module()
         if not self.ray.is_initialized():
-            raise ClusterError("this process is not connected to a Ray cluster. Call ray.init(address=...) first.")
+            raise ClusterError(
+                "this process is not connected to a Ray cluster. Connect it first, with ray.init and the address."
+            )
         weights = bit_weights.tolist()
         self.actors = [self._actor(str(folder / name), weights, model) for name in self.names]
 
