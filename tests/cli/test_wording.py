@@ -13,8 +13,8 @@ from tests.cli.run import inside
 SOURCE = Path(bs.__file__).parent
 # Keyword arguments of calls that no verb makes, or that a message shows as an example of a condition, a
 # setting or a collection's name.
-PYTHON_ONLY = {"anchors", "axis", "balls", "camera", "hasher_seed", "ids", "iterations", "keep", "label", "partial", "photos",
-               "read_only", "sort", "weights", "year"}  # fmt: skip
+PYTHON_ONLY = {"anchors", "axis", "balls", "camera", "hasher_seed", "ids", "iterations", "keep", "label", "partial",
+               "photos", "read_only", "sort", "weights", "year"}  # fmt: skip
 
 
 def texts():
