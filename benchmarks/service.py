@@ -29,10 +29,13 @@ from urllib.parse import urlsplit
 import numpy as np
 
 import bitscale as bs
+import generate
 
 RESULT = Path(__file__).resolve().parents[1] / "results" / "service.json"
 CONNECTIONS = 16
 BITS = 64
+KINDS = ("c100-10", "random")  # codes as trained models give them, and the worst that a search can meet
+QUERIES, SEED = 500, 5
 
 
 def hasher(n_bits: int) -> bs.hashers.Hasher:
@@ -42,14 +45,15 @@ def hasher(n_bits: int) -> bs.hashers.Hasher:
     return made.fit(bs.data.Labelled(rows, np.zeros(256, np.int64), ("one",)))
 
 
-def make_million(path: Path, n: int) -> None:
-    """A collection of n codes with labels and metadata."""
+def make_million(path: Path, n: int, kind: str) -> None:
+    """A collection of n codes of a kind of `generate.packed`, with labels and metadata."""
     if path.exists():
         return
+    rows, _ = generate.packed(kind, n, QUERIES, BITS, SEED)
     with bs.Collection.create(path, bs.load_hasher("fashion-mnist")) as made:
         for start in range(0, n, 50_000):
-            some = min(50_000, n - start)
-            packed = np.random.default_rng(start).integers(0, 256, (some, BITS // 8), dtype=np.uint8)
+            packed = rows[start : start + 50_000]
+            some = len(packed)
             labels = [("cat",) if i % 2 else ("dog",) for i in range(some)]
             metadata = [{"camera": i % 10} for i in range(some)]
             made.add_codes(bs.Codes(packed, made.bit_weights, made.model), labels=labels, metadata=metadata)
@@ -195,10 +199,10 @@ def load(running: Running, path: str, bodies: list[bytes], seconds: float, rate:
 # ---------------------------------------------------------------------- what is measured
 
 
-def bodies_for(running: Running, name: str, n: int = 500) -> list[bytes]:
-    """Searches by ready code."""
+def bodies_for(running: Running, name: str, n: int, kind: str) -> list[bytes]:
+    """Searches by ready codes that are drawn like the n of the collection and not among them."""
     model = json.loads(running.ask("GET", f"/v1/collections/{name}"))["model"]
-    codes = np.random.default_rng(9).integers(0, 256, (n, BITS // 8), dtype=np.uint8)
+    _, codes = generate.packed(kind, n, QUERIES, BITS, SEED)
     return [
         json.dumps({"code": base64.b64encode(code.tobytes()).decode(), "model": model, "k": 10}).encode()
         for code in codes
@@ -212,6 +216,7 @@ def throughput(running: Running, name: str, bodies: list[bytes], seconds: float,
     cpus: dict[str, list[float]] = {"search": [], "nothing": []}
     for path in (at, at + "/nothing"):
         load(running, path, bodies, 1.0)
+    before_all, begun = stolen(), time.perf_counter()
     for _ in range(rounds):
         for which, path in (("search", at), ("nothing", at + "/nothing")):
             before = running.cpu()
@@ -224,7 +229,13 @@ def throughput(running: Running, name: str, bodies: list[bytes], seconds: float,
         "server_cpu_ms": {which: round(1e3 * statistics.median(some), 4) for which, some in cpus.items()},
         "ratio": round(ratio, 3),
         "rounds": {which: [round(one, 1) for one in some] for which, some in rates.items()},
+        "cores_taken_by_other_machines": round((stolen() - before_all) / (time.perf_counter() - begun), 2),
     }
+
+
+def stolen() -> float:
+    """Seconds that the host gave this machine's cores to others."""
+    return int(Path("/proc/stat").read_text().split()[8]) / os.sysconf("SC_CLK_TCK")
 
 
 class Adding(threading.Thread):
@@ -325,6 +336,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", type=Path, help="where the collection is made, and kept for the next time")
     parser.add_argument("--only", choices=["throughput", "tails", "uploads"])
+    parser.add_argument("--kinds", nargs="+", default=KINDS)
     parser.add_argument("--out", type=Path, default=RESULT)
     parser.add_argument("--serve", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -334,21 +346,22 @@ def main() -> None:
     results = json.loads(given.out.read_text()) if given.out.exists() else {}
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.folder or Path(scratch)
-        million = folder / f"codes-{given.items}.bsc"
-        if given.only != "uploads":
-            make_million(million, given.items)
-            copy = Path(scratch) / "codes.bsc"
+        for kind in given.kinds if given.only != "uploads" else ():
+            million = folder / f"codes-{kind}-{given.items}.bsc"
+            make_million(million, given.items, kind)
+            copy = Path(scratch) / kind / "codes.bsc"
             shutil.copytree(million, copy)
             running = Running(copy)
+            here = results.setdefault(kind, {})
             try:
-                bodies = bodies_for(running, "codes")
+                bodies = bodies_for(running, "codes", given.items, kind)
                 if given.only in (None, "throughput"):
-                    results["throughput"] = throughput(running, "codes", bodies, given.seconds, given.rounds)
-                    print(json.dumps(results["throughput"]))
+                    here["throughput"] = throughput(running, "codes", bodies, given.seconds, given.rounds)
+                    print(kind, json.dumps(here["throughput"]), flush=True)
                 if given.only in (None, "tails"):
-                    peak = results["throughput"]["requests_per_second"]["search"]
-                    results["tails"] = tails(running, "codes", bodies, given.seconds, given.rounds, peak)
-                    print(json.dumps(results["tails"]))
+                    peak = here["throughput"]["requests_per_second"]["search"]
+                    here["tails"] = tails(running, "codes", bodies, given.seconds, given.rounds, peak)
+                    print(kind, json.dumps(here["tails"]), flush=True)
             finally:
                 running.close()
         if given.only in (None, "uploads"):

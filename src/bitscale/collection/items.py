@@ -75,7 +75,8 @@ def item_of(row: Sequence[Any]) -> Item:
     id, path, content, size, modified, labels, metadata, exif = row
     try:
         names = read_labels(labels) if labels else ()
-        table, camera = (read_metadata(text) if text else {} for text in (metadata, exif))
+        table = read_metadata(metadata) if metadata else {}
+        camera = read_metadata(exif) if exif else {}
     except (ValueError, TypeError, RecursionError) as error:
         raise CorruptFile(
             f"labels or metadata of item {id} cannot be read ({error}). Remove the item, or restore a backup."

@@ -20,7 +20,8 @@ Done = TypeVar("Done")
 SLOW = 0.003  # seconds that a search may keep the event loop, on average
 SETTLED_SECONDS = 5.0  # after new segments came: by then they are named, and loaded by a thread
 WEIGHT = 0.1  # of the latest search in the average
-LOOK_AGAIN = 1_000  # searches after which one is tried on the loop again, though they were slow
+OUTLIER = 2 * SLOW  # one that takes longer counts as this: the machine was busy, or the index was touched first
+LOOK_AGAIN = 100  # searches after which one is tried on the loop again, though they were slow
 
 
 class Quick:
@@ -49,4 +50,4 @@ class Quick:
         try:
             return work()
         finally:
-            self._seconds += WEIGHT * (time.perf_counter() - start - self._seconds)
+            self._seconds += WEIGHT * (min(time.perf_counter() - start, OUTLIER) - self._seconds)

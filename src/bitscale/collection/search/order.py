@@ -13,6 +13,7 @@ among what is found, comes first and does not use up k. What put each row in its
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -115,6 +116,8 @@ def ordered_hits(ask: Ask, ranking: Ranking, n: int, k: int, own: list[int | Non
     """The k nearest of each of n queries, ties in order; the item searched for is one more."""
     every = np.arange(n)
     hits = ask(every, k + 2)  # one more for the item itself, one more to see whether the last of them ties
+    if not ranking.tells and all(one is None for one in own):
+        return _as_found(hits, k)
     rows: list[tuple[Int, Float, list[Decided]]] = [
         (np.empty(0, np.int64), np.empty(0), []) for _ in range(n)
     ]  # filled below, ties last
@@ -131,7 +134,17 @@ def ordered_hits(ask: Ask, ranking: Ranking, n: int, k: int, own: list[int | Non
     ids, distances = np.full((n, wide), -1, np.int64), np.full((n, wide), np.inf)
     for row, (some_ids, some_distances, _) in enumerate(rows):
         ids[row, : len(some_ids)], distances[row, : len(some_ids)] = some_ids, some_distances
-    return Ordered(Hits(ids, distances, hits.stats), tuple(tuple(told) for _, _, told in rows))
+    return Ordered(replace(hits, ids=ids, distances=distances), tuple(tuple(told) for _, _, told in rows))
+
+
+def _as_found(hits: Hits, k: int) -> Ordered:
+    """Where ids alone tell ties apart, and no item is searched for: the order that the index gives."""
+    decided: list[tuple[Decided, ...]] = []
+    for ids, distances in zip(hits.ids.tolist(), hits.distances.tolist(), strict=True):
+        n = len(ids) if ids[-1] >= 0 else ids.index(-1)
+        ties = [False, *(a == b for a, b in pairwise(distances[:n])), False]  # before and behind each place
+        decided.append(tuple("id" if ties[at] or ties[at + 1] else "distance" for at in range(min(n, k))))
+    return Ordered(replace(hits, ids=hits.ids[:, :k], distances=hits.distances[:, :k]), tuple(decided))
 
 
 def ordered_neighbours(found: Neighbours, ranking: Ranking, own: list[int | None]) -> Ordered:
