@@ -59,7 +59,6 @@ def plain(name: str) -> str:
 
 def answer(results: Results, names: Names, collection: str, explain: bool, took: float) -> dict[str, Any]:
     """The one query of a search as plain data."""
-    row = results[0]
     relaxed = results.codes.values[0].tolist() if isinstance(results.codes, Relaxed) else None
     told: dict[str, Any] = {
         "collection": collection,
@@ -68,19 +67,19 @@ def answer(results: Results, names: Names, collection: str, explain: bool, took:
         "bits": results.bits,
         "took_ms": round(1e3 * took, 3),
         "query": {
-            "id": row.query.id,
+            "id": results.queries[0].id,
             "code": base64.b64encode(results.signs.packed[0].tobytes()).decode(),
             "relaxed": relaxed,
         },
     }
-    if explain:
-        told |= explained(row)
-    else:
+    if not explain:
         told["matches"] = [
-            {"id": match.id, "distance": match.distance, "share": match.share, "item": names.item(match.item)}
-            for match in row
+            {"id": id, "distance": distance, "share": share, "item": names.item(item)}
+            for id, distance, share, item in results.near(0)
         ]
         return told
+    row = results[0]
+    told |= explained(row)
     told["matches"] = [
         {
             "id": match.id,

@@ -40,16 +40,17 @@ def open_to_all(tmp_path):
 def test_a_folder_unwritable_by_permission_is_read_after_a_clean_close(open_to_all):
     with Collection.create(open_to_all / "photos.bsc", hasher()) as photos:
         fill(photos, 3)
-    for path in (photos.path, *photos.path.rglob("*")):
+    home = photos.path
+    for path in (home, *home.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
 
     def look():
-        with Collection.open(photos.path, read_only=True) as reader:
+        with Collection.open(home, read_only=True) as reader:
             return len(reader), len(list(reader.items())), reader.search(0, k=1)[0][0].id
 
     assert as_nobody(look) == "(3, 3, 0)"
-    assert "MustReopen" not in as_nobody(lambda: Collection.open(photos.path))
-    assert "FileError" in as_nobody(lambda: Collection.open(photos.path))
+    assert "MustReopen" not in as_nobody(lambda: Collection.open(home))
+    assert "FileError" in as_nobody(lambda: Collection.open(home))
 
 
 @pytest.mark.parametrize("name", [b"photos-\xff\xfe.bsc", "f\u00f6t\u00f6s # 100 % ?x=1.bsc".encode()])

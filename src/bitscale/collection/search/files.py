@@ -69,6 +69,10 @@ class Files:
         """Rows and looks of items, and the version they are of."""
         index, next_id = self._serving.snapshot(), self._serving.state.next_id
         version = Version(self.place, index, len(index), lambda bits: standards.of(index, next_id, bits), pool)
+        if not self._looked[1] and len(ids) <= store.AT_ONCE:
+            now, items = self._database.at_once(lambda connection: store.read_with_state(connection, ids))
+            if now == self._looked[0]:  # still nothing seen of items: that is all there is to tell
+                return Told(items, {}, version, now)
         with self._database.reading() as connection:
             now = store.read_state(connection)
             looked = self._looks_kept(connection, now)

@@ -109,12 +109,11 @@ class Row(Sequence[Match]):
     def __init__(self, results: Results, place: int) -> None:
         self._results, self._place = results, place
         self.query, self.counted = results.queries[place], results.counted
-        most, items = results.largest(place), results.items
+        self._facts = results.near(place)
+        self._ids = [id for id, _, _, _ in self._facts]
+        there = set(self._ids)
         told = zip(results.hits[place], results.decided[place], strict=True)
-        near = [(id, distance, decided) for (id, distance), decided in told if id in items]
-        self._ids = [id for id, _, _ in near]
-        self.decided = tuple(decided for _, _, decided in near)
-        self._facts = [(id, d, min(d / most, 1.0) if most else 0.0, items[id]) for id, d, _ in near]
+        self.decided = tuple(decided for (id, _), decided in told if id in there)
 
     @property
     def name(self) -> str:
@@ -267,6 +266,11 @@ class Results(Sequence[Row]):
             return float(self.bits)
         row = self._weights if self._weights.ndim == 1 else self._weights[query % len(self._weights)]
         return float(row[: self.bits].sum())
+
+    def near(self, query: int) -> list[tuple[int, float, float, Item]]:
+        """What is near to a query: ids, distances, their shares of the largest distance, and items."""
+        most, items = self.largest(query), self.items
+        return [(id, d, min(d / most, 1.0) if most else 0.0, items[id]) for id, d in self.hits[query] if id in items]
 
     @property
     def names(self) -> list[str]:
