@@ -106,6 +106,18 @@ def test_small_pictures_that_are_much_alike_are_not_even_perhaps_the_same():
     assert (compare(every, neighbours(every)).kind == OTHER).all()
 
 
+def test_small_pictures_full_of_detail_are_told_though_changed():
+    def blotches(seed):
+        rough = np.random.default_rng(seed).integers(0, 256, (12, 16, 3), dtype=np.uint8)
+        return Image.fromarray(rough).resize((60, 45), Image.Resampling.BICUBIC)
+
+    ours = looks(*map(blotches, range(4)))
+    for change in (lambda p: p.convert("L"), ImageOps.mirror, lambda p: p.resize((30, 22)), swapped):
+        told = compare(ours, looks(*(change(blotches(i)) for i in range(4))))
+        assert (told.kind >= VARIANT).all()
+    assert (compare(ours, looks(*(blotches(i + 4) for i in range(4)))).kind < VARIANT).all()
+
+
 def test_plain_pictures_must_agree_in_detail():
     """Clothes on black, as large as photographs: other ones are no copies and seldom variants, though outlines fit."""
     images = bs.load_dataset("sample").query.images

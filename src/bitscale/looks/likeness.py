@@ -32,6 +32,7 @@ RECOLOURED_WHOLE, RECOLOURED_CELLS = 0.95, (0.85, 0.95)  # where they do not
 PERHAPS_CELLS = 0.5
 SMALL = 64  # pixels of a side: below it two shirts look as much alike as two copies of one
 SMALL_WHOLE, SMALL_CELLS, SMALL_MOVED = 0.997, (0.985, 0.995), 0.1
+SMALL_VARIANT = 0.98  # correlation of all, and of half of the cells, where small pictures are not plain
 BUSY, CHANGE = 0.75, 4.0  # share of a picture where grey changes by so many levels to the next: with less it is plain
 PLAIN_CELLS, PLAIN_DETAIL, PLAIN_MOVED, PLAIN_STRETCH = 0.9, 0.9, 0.15, 1.12
 OVERLAP = 0.6  # share of the first picture
@@ -79,6 +80,7 @@ def _compared(first: Looks, second: Looks) -> Likeness:
     small, plain = small_both(first, second), plain_one(first, second)
     copy &= ~(small | plain) | (same_in_all(fit) & (~small | (fit.form == 0)))
     variant &= ~small & (~plain | same_when_plain(fit))
+    variant |= small & ~plain & over & same_when_small(fit)
     perhaps = (half >= PERHAPS_CELLS) & ~small
     kind = np.where(copy, COPY, np.where(variant, VARIANT, np.where(perhaps, PERHAPS, OTHER)))
     return Likeness(kind, fit.form, coloured, np.clip((fit.whole + half) / 2, 0, 1))
@@ -107,6 +109,11 @@ def same_when_plain(fit: Fit) -> Bool:
     stretch = (PLAIN_STRETCH + 1 / PLAIN_STRETCH) * product  # of sides a and b: a / b + b / a = square / product
     alike = (fit.cells[:, 1] >= PLAIN_CELLS) & (fit.detail >= PLAIN_DETAIL)
     return np.asarray(moved & alike & (square <= stretch))
+
+
+def same_when_small(fit: Fit) -> Bool:
+    """Small pictures full of detail are variants if that detail agrees, whatever their colours and how they lie."""
+    return np.asarray((fit.whole >= SMALL_VARIANT) & (fit.cells[:, 1] >= SMALL_VARIANT))
 
 
 def same_in_all(fit: Fit) -> Bool:

@@ -10,12 +10,13 @@ from PIL import ImageOps
 
 import bitscale as bs
 from bitscale import Codes, Collection
-from bitscale.collection.duplicates.find import components, find_duplicates, stars
+from bitscale.collection.duplicates.find import Links, components, find_duplicates, stars
 from bitscale.collection.duplicates.keep import Group, Member, kept_first
 from bitscale.collection.ingest.looks import fill_looks, without_look
 from bitscale.collection.items import Item, in_range
 from bitscale.data import Labelled, as_images
 from bitscale.errors import InputError
+from bitscale.looks.likeness import PERHAPS, Likeness
 from tests.collection.made import hasher
 from tests.looks.scenes import scene
 
@@ -103,6 +104,14 @@ def test_the_picture_to_keep_and_the_reason_given():
     old, new = Member(Item("/a", modified=5, id=1)), Member(Item("/b", modified=4, id=2))
     assert kept_first("identical", [old, new]).members[0] is new
     assert kept_first("identical", [old, new]).why == "oldest"
+
+
+def test_pictures_much_alike_and_near_by_hash_are_related_whatever_their_colours():
+    """A copy made brighter until colours are clipped is one."""
+    likeness = Likeness(np.array([PERHAPS, PERHAPS]), np.zeros(2, np.int64), np.array([False, True]), np.ones(2))
+    links = Links()
+    links.add(np.array([[1, 2], [3, 4]]), likeness, np.array([True, False]))
+    assert (dict(links.related), dict(links.near)) == ({1: {2: "other colours"}, 2: {1: "other colours"}}, {})
 
 
 def test_chains_do_not_glue_everything():

@@ -20,6 +20,8 @@ from tests.collection.torture.tasks import PREPARED, make
 from tests.collection.torture.world import World, code, codes, perform
 from tests.conftest import TORTURE
 
+# an interrupt may hit a finalizer, where Python tells of it and goes on
+pytestmark = pytest.mark.filterwarnings("default::pytest.PytestUnraisableExceptionWarning")
 SHARE = 1 if TORTURE else 10
 CHANGE = [
     "change",
@@ -172,7 +174,6 @@ TAKING = {
 
 
 @pytest.mark.timeout(7200)
-@pytest.mark.filterwarnings("default::pytest.PytestUnraisableExceptionWarning")  # an interrupt may hit a finalizer
 @pytest.mark.parametrize("name", TAKING)
 def test_taking_pictures_in_goes_on(pictures, memory, name):
     home, operate, hasher = TAKING[name]

@@ -65,7 +65,7 @@ class Links:
 
     def add(self, pairs: Int, likeness: Likeness, close: NDArray[np.bool_]) -> None:
         """Take in what pairs of ids (n, 2) are to each other; `close`: by their hashes."""
-        perhaps = (likeness.kind == PERHAPS) & close & likeness.coloured
+        perhaps = (likeness.kind == PERHAPS) & close  # whatever their colours: light that is clipped changes them
         for row in np.flatnonzero((likeness.kind >= VARIANT) | perhaps).tolist():
             first, second = pairs[row].tolist()
             kind = self.near if likeness.kind[row] == COPY else self.related
