@@ -27,10 +27,12 @@ def test_info_describes_an_index(tmp_path):
 
 
 def test_errors_are_one_line_with_a_cure(tmp_path):
-    (tmp_path / "x").write_bytes(b"rubbish")
+    (tmp_path / "x.bsi").write_bytes(b"rubbish")
+    (tmp_path / "x.html").write_bytes(b"rubbish")
     for words, said in (
         (("info", tmp_path / "none"), "nothing at"),
-        (("info", tmp_path / "x"), "no index of bitscale"),
+        (("info", tmp_path / "x.bsi"), "no index of bitscale"),
+        (("info", tmp_path / "x.html"), "Name a collection (.bsc), a model (.safetensors) or an index (.bsi)"),
     ):
         out = bitscale(*words)
         assert out.returncode == 1

@@ -8,6 +8,7 @@ from tests.cli.run import inside
 
 def test_keys_are_made_listed_and_revoked(tmp_path):
     file = tmp_path / "keys.json"
+    assert "bitscale keys make NAME" in inside("keys", "list", "--keys", file).stdout
     made = inside("keys", "make", "camera", "--write", "--collection", "photos", "--keys", file, "--json")
     table = json.loads(made.stdout)
     assert table["role"] == "write"

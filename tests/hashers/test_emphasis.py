@@ -47,5 +47,5 @@ def test_what_is_no_emphasis(emphasis, said):
 
 
 def test_a_model_of_one_label_set_knows_no_attributes():
-    with pytest.raises(InputError, match="trained on one set of labels"):
+    with pytest.raises(InputError, match="learned no attributes"):
         hasher().emphasise({"kind": 1.0})

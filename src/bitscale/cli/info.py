@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bitscale.hashers import Hasher
 
 PACKAGES = ("numpy", "onnxruntime", "safetensors", "Pillow", "apsw", "torch", "faiss-cpu")
+WANTED = "Name a collection (.bsc), a model (.safetensors) or an index (.bsi)."
 
 
 def info(
@@ -67,13 +68,15 @@ def about_install() -> dict[str, Any]:
 def about_file(path: Path) -> dict[str, Any]:
     """What a model or an index holds."""
     if not path.exists():
-        raise FileError(f"there is nothing at {path}.")
+        raise FileError(f"there is nothing at {path}. {WANTED}")
     if path.is_dir():
         return about_collection(path)
     if path.suffix in (".safetensors", ".onnx"):
         from bitscale.hashers import load_hasher
 
         return about_model(load_hasher(path))
+    if path.suffix != ".bsi":
+        raise FileError(f"{path} is nothing that bitscale makes, by its name. {WANTED}")
     from bitscale.index.exact import ExactIndex
 
     with ExactIndex.open(path) as index:

@@ -55,6 +55,9 @@ def show(keys: File = None, as_json: Json = False) -> None:
     if as_json:
         emit({"keys": [told(key) for key in known]})
         return
+    if not known:
+        say("There are no keys. Make one: bitscale keys make NAME")
+        return
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="dim")

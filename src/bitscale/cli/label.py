@@ -54,13 +54,13 @@ def label(
     if as_json:
         emit({"collection": str(photos.path), "described": done})
     else:
-        say(f"{done:,} items described in {photos.path.name}.")
+        say(f"{done:,} item{'' if done == 1 else 's'} described in {photos.path.name}.")
 
 
 def ids_of(photos: Collection, words: list[str]) -> list[int]:
     """The items that words name: an id, a file, all below a folder."""
     gone = [id_or_path(word) for word in words]
-    refuse_unknown(photos, gone)
+    refuse_unknown(photos, gone, "changed")
     ids: set[int] = set()
     for one in gone:
         ids |= {one} if isinstance(one, int) else {row[0] for row in photos.listing(os.path.abspath(one))}

@@ -118,7 +118,9 @@ def check_where(conditions: list[str] | None) -> None:
         try:
             condition(conditions)
         except InputError as error:
-            raise UsageError(f"--where: {error}") from None
+            swallowed = not all(set(one) & set("=<>~") for one in conditions)
+            hint = " A shell takes < and > for itself: quote them, as --where 'year>=2020'." if swallowed else ""
+            raise UsageError(f"--where: {error}{hint}") from None
 
 
 def show_page(path: Path, quiet: bool) -> None:

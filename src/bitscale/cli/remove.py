@@ -51,12 +51,12 @@ def id_or_path(word: str) -> int | str:
     return int(word) if word.isdecimal() and len(word) <= LONGEST_ID and not os.path.exists(word) else word
 
 
-def refuse_unknown(photos: Collection, gone: list[int | str]) -> None:
-    """Name what is not in a collection, before anything is removed."""
+def refuse_unknown(photos: Collection, gone: list[int | str], done: str = "removed") -> None:
+    """Name what is not in a collection, before anything is done."""
     unknown = [str(one) for one in gone if not is_known(photos, one)]
     if unknown:
         named = ", ".join(unknown[:MOST_UNKNOWN]) + (" and others" if len(unknown) > MOST_UNKNOWN else "")
-        raise InputError(f"{photos.path.name} does not hold {named}. Nothing was removed; leave out what is not there.")
+        raise InputError(f"{photos.path.name} does not hold {named}. Nothing was {done}; leave out what is not there.")
 
 
 def is_known(photos: Collection, one: int | str) -> bool:

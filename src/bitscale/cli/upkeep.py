@@ -40,7 +40,9 @@ def reindex(
     from bitscale.collection.ingest.reindex import reindex as run
     from bitscale.hashers import load_hasher
 
-    if (model is None) != refit:
+    if model is not None and refit:
+        raise UsageError("give one of --model and --refit: another model, or the codes fitted anew.")
+    if model is None and not refit:
         raise UsageError("say which model: --model FILE, or --refit to fit the codes anew.")
     new = load_hasher(model) if model is not None else None
     with open_for_writing(collection) as photos:

@@ -29,6 +29,7 @@ from typing import Any
 
 from bitscale.collection.items import stored_path
 from bitscale.errors import InputError
+from bitscale.pictures.exif import FIELDS
 
 SIGNS = ("!=", "<=", ">=", "=", "<", ">", "~")
 NUMBERS = ("id", "size", "modified")
@@ -203,6 +204,10 @@ def on_metadata(sign: str, key: str, value: Any, table: str = "metadata") -> Sql
 def checked(one: Condition) -> Any:
     """A value that the database can hold."""
     value = one.value
+    field = str(one.field)
+    camera = field.removeprefix("exif.")
+    if camera != field and camera not in FIELDS:
+        raise InputError(f"a camera's fields are exif.{', exif.'.join(FIELDS)}. Got {field!r:.80}.")
     if isinstance(value, int) and value not in INTEGERS:
         raise InputError(f"{one.field} can be compared with whole numbers of 64 bits. Got {value!r:.80}.")
     if not isinstance(value, str | int | float | None):

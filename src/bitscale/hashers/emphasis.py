@@ -32,10 +32,14 @@ def emphasised(
     """The mean of the attributes' weights (A, q), each counted as often as it matters: (q,). Not named means 0."""
     if not isinstance(emphasis, Mapping) or not emphasis:
         raise InputError(f'emphasis says how much each attribute matters: {{"kind": 1.0}}. Got {emphasis!r}.')
-    known = ", ".join(names) or "none: it was trained on one set of labels"
+    if not names:
+        raise InputError(
+            "this model learned no attributes, so there is nothing to emphasise. Leave emphasis (--emphasis) out, or "
+            "train a model of several: bitscale train DATASET nested --set attributes=kind,colour."
+        )
     for name, value in emphasis.items():
         if name not in names:
-            raise InputError(f"this model has no attribute {name!r}. Its attributes: {known}.")
+            raise InputError(f"this model has no attribute {name!r}. Its attributes: {', '.join(names)}.")
         number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
         if not number or not math.isfinite(value) or value < 0:
             raise InputError(f"the emphasis on {name} must be a finite number, 0 or more. Got {value!r}.")
