@@ -108,3 +108,10 @@ def test_tables_escape_and_show_everything():
     assert "<th>&lt;b&gt;</th>" in table
     assert "<td>x\\x1b&lt;i&gt;</td>" in table
     assert "&lt;n&gt;<br>m" in table
+
+
+def test_a_title_of_two_lines_has_two_lines():
+    table = Table("h", ["", "32 bits\ntrained at 32\x1b"], [["map", "47.73"]], [])
+    assert "<th>32 bits<br>trained at 32\\x1b</th>" in table.html()
+    assert "trained at 32\\x1b" in table.text()
+    assert "\\n" not in table.text()

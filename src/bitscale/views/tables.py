@@ -33,7 +33,8 @@ class Table:
             title=Text(visible(self.heading)), title_justify="left", caption=note, caption_justify="left", min_width=76
         )
         for i, name in enumerate(self.columns):
-            table.add_column(Text(visible(name)), justify="right" if i else "left")
+            lines = "\n".join(map(visible, name.split("\n")))  # ours: names of files stand in cells
+            table.add_column(Text(lines), justify="right" if i else "left")
         for i, line in enumerate(self.rows, 1):
             table.add_row(*(Text(visible(cell)) for cell in line), end_section=i in self.sections)
         return table
