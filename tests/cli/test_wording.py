@@ -53,6 +53,11 @@ def test_every_option_it_speaks_of_exists():
         ('as in features="pixels@32", or', "as in --features pixels@32, or"),
         ('network="x" is fine-tuned', "--set network=x is fine-tuned"),
         ("Got n_bits=12; ask", "Got --bits 12; ask"),
+        ("n_bits must be a whole number. Got 5000.", "--bits must be a whole number. Got 5000."),
+        (
+            "no setting 'x'. Its settings: network='a', flip=False.",
+            "no setting 'x'. Its settings: network='a', flip=False.",
+        ),
         ("run=1/labels=2.jpg is not there", "run=1/labels=2.jpg is not there"),  # the name of a file stays
     ],
 )

@@ -29,12 +29,16 @@ _INSTALL = re.compile(r"(?<![\w/.-])pip (?=install\b)")
 _BOTH = re.compile(r"\b[a-z_]+=[^\s()]* \((--[^)]+)\)")
 _NAMES = "|".join([*OPTIONS, *SETTINGS])
 _KEYWORD = re.compile(rf"(?<![\w/-])({_NAMES})=(?:True\b|\"([^\"]*)\"|(\w+)(?=\.?(?:[\s,;)]|$))|(?=[\s.,;)]|$))")
+_SUBJECT = re.compile(r"(?<![\w/-])(n_bits|bits)(?= must be )")
 _LENGTH = re.compile(r"(?<![\w/-])n_bits=(\d+)")
 
 
 def as_typed(message: str) -> str:
     """The message with options of the command line where it names arguments of Python."""
     message = _LENGTH.sub(r"--bits \1", _BOTH.sub(r"\1", message))
+    message = _SUBJECT.sub(lambda match: OPTIONS[match[1]], message)
+    if "Its settings: " in message:  # a list of them, not an advice
+        return message
     return _KEYWORD.sub(_option, message)
 
 
