@@ -37,10 +37,7 @@ QUERY = "one of id, text, code and relaxed, of the model at hand, and items that
 EXCEPTIONS = {
     "POST /v1/collections/{collection}/search": {"positive_data_acceptance": QUERY},
     "POST /v1/collections/{collection}/search/picture": {"positive_data_acceptance": UPLOAD},
-    "POST /v1/collections/{collection}/items": {
-        "positive_data_acceptance": UPLOAD,
-        "negative_data_rejection": "in an address label=x is a list of one and a lone text alike",
-    },
+    "POST /v1/collections/{collection}/items": {"positive_data_acceptance": UPLOAD},
     "POST /v1/collections/{collection}/learn": {"positive_data_acceptance": QUERY},
     "POST /v1/collections/{collection}/marks": {"positive_data_acceptance": QUERY},
     "POST /v1/collections/{collection}/codes": {"positive_data_acceptance": "codes must be of the model at hand"},

@@ -309,7 +309,7 @@ class About(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    label: Annotated[list[Label] | None, Field(max_length=MOST_LABELS, description="a label; may repeat")] = None
+    label: Annotated[list[Label], Field(max_length=MOST_LABELS, description="a label; may repeat")] = []
     metadata: Annotated[Json[dict[str, JsonValue]] | None, Field(description='a table in JSON: {"camera": 2}')] = None
 
 

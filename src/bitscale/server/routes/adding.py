@@ -50,7 +50,7 @@ async def add(
 
 def taken_in(photos: Collection, home: Home, arrived: Arrived, about: About) -> dict[str, Any]:
     """The item of an uploaded picture, and whether it is new."""
-    id, created = photos.upload(arrived, labels=about.label or (), metadata=about.metadata)
+    id, created = photos.upload(arrived, labels=about.label, metadata=about.metadata)
     return {"item": home.names(photos).item(photos.item(id)), "created": created}
 
 
