@@ -52,9 +52,10 @@ def test_an_explained_answer(client, library):
     answer = client.post(AT, json={"id": 7, "explain": True, "bits": 32}).json()
     row = library.search(7, bits=32)[0]
     assert answer["verdict"] == row.verdict
+    assert (answer["grade"], answer["finds"], answer["matching"]) == (row.grade, row.finds, None)
     assert answer["cutoff"]["distance"] == row.cutoff.distance
     for told_match, match in zip(answer["matches"], row, strict=True):
-        assert told_match["verdict"] == match.verdict
+        assert (told_match["verdict"], told_match["grade"]) == (match.verdict, match.grade)
         assert told_match["itself"] == match.itself
         assert len(told_match["disagree"]) == told_match["differing_bits"] == match.differing
         assert told_match["item"]["labels"] == list(match.item.labels)

@@ -19,6 +19,7 @@ Bits = Annotated[int, Field(ge=1, le=MAX_BITS)]
 Base64 = Annotated[str, Field(max_length=256, pattern=r"^[A-Za-z0-9+/]+={0,2}$")]
 Fingerprint = Annotated[str, Field(min_length=1, max_length=200)]
 Condition = Annotated[str, Field(max_length=LONGEST)]
+Graded = Literal["copy", "same kind", "unlike", "cannot tell"]
 Label = Annotated[str, Field(min_length=1, max_length=1_000)]
 
 
@@ -126,7 +127,7 @@ class Items(Shown):
 
 
 class Match(Shown):
-    """An item found; the last four only where `explain` was asked for."""
+    """An item found; the last five only where `explain` was asked for."""
 
     id: int
     distance: float
@@ -134,6 +135,7 @@ class Match(Shown):
     item: Item
     itself: bool | None = None
     verdict: Literal["similar", "not similar", "cannot tell"] | None = None
+    grade: Graded | None = None
     differing_bits: int | None = None
     disagree: list[int] | None = None
 
@@ -165,6 +167,9 @@ class Answer(Shown):
     query: Asked
     verdict: Literal["similar", "not similar", "cannot tell"] | None = None
     says: str | None = None
+    grade: Annotated[Graded | None, Field(description="the best of the matches, besides the item itself")] = None
+    finds: Annotated[str | None, Field(description="the grade in words")] = None
+    matching: Annotated[int | None, Field(description="how many items pass `where`")] = None
     cutoff: Cutoff | None = None
     matches: list[Match]
 

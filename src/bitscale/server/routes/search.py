@@ -14,6 +14,7 @@ from bitscale.codes import Relaxed
 from bitscale.collection import Collection
 from bitscale.collection.search.queries import Query as Words
 from bitscale.collection.search.queries import Searchable
+from bitscale.collection.search.results import Results
 from bitscale.errors import InputError
 from bitscale.server import shown
 from bitscale.server.answers import JsonAnswer
@@ -74,7 +75,16 @@ def find(photos: Collection, home: Home, query: Searchable, how: How) -> dict[st
     if len(results.ids) > most and wanted_all(how):
         raise InputError(f"{len(results.ids):,} items are that near; {most:,} can be told. Ask for a smaller distance.")
     took = time.perf_counter() - begun
-    return shown.answer(results, home.names(photos), home.name, how.explain, took)
+    told = shown.answer(results, home.names(photos), home.name, how.explain, took)
+    return graded(told, results) if how.explain else told
+
+
+def graded(told: dict[str, Any], results: Results) -> dict[str, Any]:
+    """An answer with what each match is to the query, and the best of it in words."""
+    row = results[0]
+    for table, match in zip(told["matches"], row, strict=True):
+        table["grade"] = match.grade
+    return told | {"grade": row.grade, "finds": row.finds, "matching": results.matching}
 
 
 def wanted_all(how: How) -> bool:
