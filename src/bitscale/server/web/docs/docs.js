@@ -1,8 +1,16 @@
 // Shows the OpenAPI document of this service: every route, what it takes and what it answers.
 
+// Text is text, but for what stands between backticks: that is code.
+function write(element, text) {
+  text.split("`").forEach((part, place) => {
+    if (place % 2) element.append(Object.assign(document.createElement("code"), { textContent: part }));
+    else element.append(part);
+  });
+}
+
 function add(parent, tag, text, name) {
   const element = document.createElement(tag);
-  if (text) element.textContent = text;
+  if (text) write(element, text);
   if (name) element.className = name;
   parent.append(element);
   return element;
@@ -64,7 +72,8 @@ async function show() {
     const document_ = await answer.json();
     if (!answer.ok) throw new Error(document_.error.message);
     const all = (document_.components || {}).schemas || {};
-    about.textContent = document_.info.description;
+    about.textContent = "";
+    write(about, document_.info.description);
     const groups = new Map();
     for (const [path, methods] of Object.entries(document_.paths)) {
       for (const [method, one] of Object.entries(methods)) {
