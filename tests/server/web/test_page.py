@@ -57,6 +57,14 @@ def test_a_chosen_picture_is_searched_for_and_its_address_can_be_shared(page, se
     assert page.inner_text("#asked-name") == "mine.png"
     assert asked(page)["q"].startswith("code:")
     check_accessible(page)
+    page.locator("ol.grid .tile button.compare").first.click()
+    page.wait_for_selector("dialog[open]")
+    assert page.inner_text("dialog .of-query") == "mine.png"
+    page.go_back()
+    page.wait_for_selector("dialog[open]", state="hidden")
+    assert page.inner_text("#asked-name") == "mine.png"  # the same search: its picture stays
+    page.set_input_files("#file", {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"words"})
+    page.wait_for_selector("#problem >> text=notes.txt is no picture")
     with page_of(browser) as other:
         other.goto(page.url)
         other.wait_for_selector(EXPLAINED)
@@ -132,6 +140,34 @@ def test_filters_by_label_field_and_condition(page, served):
     page.click("#filters >> text=Add")
     page.wait_for_selector("text=No item fits these filters")
     check_accessible(page)
+    page.click(".notice >> text=Clear filters")
+    page.wait_for_selector(EXPLAINED)
+    assert "where" not in asked(page)
+    for value in ("camera=0", "camera=1"):  # one field, one value
+        page.select_option("#field-camera", value)
+        until(page, "value => new URLSearchParams(location.search).getAll('where').join() === value", arg=value)
+        assert page.input_value("#field-camera") == value
+    until(page, "document.querySelector('#status').textContent.includes('that fit the filters')")
+
+
+def test_a_copy_is_called_one_at_every_length(page, served):
+    search_for(page, served, id=0)
+    copy = page.locator("ol.grid .tile", has_text="again.png").locator(".badge")
+    assert copy.inner_text() == "copy"
+    assert "The 24 nearest of 121 items, by 64 bits. This picture is here." in page.inner_text("#status")
+    page.click("[aria-label='Compare 32 bits']")
+    until(page, "document.querySelector('#status').textContent.includes('by 32 bits. This picture is here.')")
+    assert page.input_value("#bits-slider") == "32"
+    assert copy.inner_text() == "copy"
+
+
+def test_what_comes_late_is_not_shown_in_another_view(page, served):
+    search_for(page, served)
+    page.locator("#bits-slider").fill("16")
+    page.click("nav >> text=Browse")
+    page.wait_for_selector("#more")
+    page.wait_for_timeout(500)  # by then the slider's second search would have been drawn
+    assert page.locator("ol.grid").count() == 0
 
 
 def test_compare_shows_both_pictures_and_the_bits_between(page, served):
@@ -161,6 +197,7 @@ def test_marks_are_learned_from_kept_and_taken_back(page, served):
     wanted = [match["id"] for match in found["matches"]]
     until(page, f"ids => {IDS}.join() === ids.join()", arg=wanted)
     page.wait_for_selector(".tile.marked-wrong")
+    assert page.inner_text(".tile[data-id='11'] .badge") == "itself"  # still, though its learned code is asked for
     check_accessible(page)
     page.click("#keep-marks")
     page.wait_for_selector("[aria-label^='Take back mark']")
@@ -201,6 +238,9 @@ def test_duplicates_are_shown_and_their_plan_downloaded(page, served):
     with page.expect_download() as download:
         page.click("text=Download a plan")
     assert "every command is a comment" in download.value.path().read_text()
+    page.locator(".group button.show").first.click()
+    page.wait_for_selector(EXPLAINED)
+    assert asked(page)["q"].startswith("id:")
 
 
 def test_a_bad_picture_and_a_gone_item_are_told(page, served, tmp_path):
@@ -249,6 +289,11 @@ def test_dark_and_phone(browser, served, how):
             page.wait_for_selector(sign)
             check_accessible(page)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), where
+        page.goto(f"{served}/?c=clothes&view=browse")
+        page.wait_for_selector("#filters summary")
+        assert page.locator("#condition").is_visible() == ("phone" not in how)  # folded where room is scarce
+        page.keyboard.press("/")
+        assert page.evaluate("document.activeElement.id") == "condition"
         assert page.evaluate("document.documentElement.dataset.theme") == ("dark" if "dark" in how else "light")
         page.click("#theme")
         assert page.evaluate("document.documentElement.dataset.theme") == ("light" if "dark" in how else "dark")
@@ -282,4 +327,22 @@ def test_an_empty_collection(browser, tmp_path):
     with running(tmp_path / "empty.bsc") as service, page_of(browser) as page:
         page.goto(service.address)
         page.wait_for_selector("text=This collection is empty")
+        check_accessible(page)
+
+
+def test_the_description_of_the_api_is_shown(page, served):
+    page.goto(f"{served}/docs")
+    page.wait_for_selector("details summary code")
+    page.wait_for_load_state("networkidle")
+    assert "`" not in page.inner_text("main")
+    check_accessible(page)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_contact_sheet_can_be_read(browser, clothes_at, tmp_path, theme):
+    with bs.Collection.open(clothes_at, read_only=True) as clothes:
+        clothes.search(0, 60).save_html(tmp_path / "found.html")
+    with page_of(browser, color_scheme=theme) as page:
+        page.goto((tmp_path / "found.html").as_uri())
+        page.wait_for_selector(".bs-unlike")
         check_accessible(page)

@@ -14,21 +14,26 @@ export function draw(place, info, bits, onchange) {
   slider.value = bits;
   const bytes = h("dd", { id: "bytes" });
   const weight = h("dd", {});
-  const curve = h("div", {});
+  const plain = !info.map_by_bits && info.bit_weights.every((one) => one === info.bit_weights[0]); // a curve would say nothing
+  const curve = h("div", { hidden: plain });
+  const choose = (now) => { slider.value = now; set(now); onchange(now); };
+  const jumps = h("div", { class: "chips jumps", role: "group", "aria-label": "Lengths" }, [8, 16, 32, 64, 128, 256, 1024].filter((one) => one <= info.n_bits).map((one) =>
+    h("button", { type: "button", class: "chip", "aria-label": `Compare ${one} bits`, onclick: () => choose(one) }, `${one}`)));
   const set = (now) => {
     number.textContent = now;
     slider.setAttribute("aria-valuetext", `${now} bits`);
     bytes.textContent = `${Number.isInteger(now / 8) ? now / 8 : (now / 8).toFixed(1)} bytes`;
     weight.textContent = `${(100 * sharesOf(info)[now - 1]).toFixed(0)} %`;
-    show(curve, ...drawn(info, now));
+    if (!plain) show(curve, ...drawn(info, now));
+    for (const one of jumps.children) one.setAttribute("aria-pressed", String(Number(one.textContent) === now));
   };
   set(bits);
   show(place, h("div", { class: "card-head" }, h("h2", { id: "bits-title" }, "Bits"), h("span", {}, number, h("span", { class: "muted" }, ` of ${info.n_bits}`))),
-    h("div", {}, slider, h("div", { class: "ends" }, h("span", {}, `${least} shortest`), h("span", {}, `${info.n_bits} all`))),
+    h("div", {}, slider, h("div", { class: "ends" }, h("span", {}, `${least} shortest`), h("span", {}, `${info.n_bits} all`))), jumps,
     h("dl", { class: "facts" },
       h("div", {}, h("dt", {}, "An item takes"), bytes),
       h("div", {}, h("dt", {}, "Answered in"), h("dd", { id: "latency" }, "–")),
-      h("div", {}, h("dt", {}, "Of all weight"), weight),
+      !plain && h("div", {}, h("dt", {}, "Of all weight"), weight),
       h("div", {}, h("dt", {}, "The index stores"), h("dd", {}, `${info.bytes_per_item} bytes`))), curve);
 }
 
@@ -56,7 +61,7 @@ function drawn(info, bits) {
       svg("path", { class: "area", d: `${line}L${x(points.at(-1)[0])} 96L${x(points[0][0])} 96Z` }), svg("path", { class: "line", d: line }),
       outside ? null : svg("circle", { class: "here", cx: x(bits), cy: y(here), r: 5.5 }),
       ...(known.length > 1 ? known.map(([at, map]) => svg("circle", { class: "point", cx: x(at), cy: y(map), r: 2 })) : []),
-      svg("text", { x: 28, y: 18, "text-anchor": "end" }, "100"), svg("text", { x: 28, y: 99, "text-anchor": "end" }, "0"),
+      svg("text", { x: 30, y: 18, "text-anchor": "end" }, "100"), svg("text", { x: 30, y: 99, "text-anchor": "end" }, "0"),
       label(x(1), "1", "middle"), label(x(last), `${last}`, "end"))];
 }
 

@@ -27,4 +27,6 @@ export function problem(error, again) {
   show(at("problem"), h("div", { class: "problem" }, h("span", {}, error.message), retry));
 }
 
+export const bytes = (n) => (n < 1e6 ? `${Math.max(1, Math.round(n / 1e3))} kB` : `${(n / 1e6).toFixed(1)} MB`);
+
 export function count(n, one, many = `${one}s`) { return `${n.toLocaleString("en")} ${n === 1 ? one : many}`; }

@@ -3,6 +3,8 @@ import * as api from "./api.js";
 import { count, h, problem, show } from "./dom.js";
 import { file } from "./query.js";
 
+let shownMarks = 6; // of those kept, newest first
+
 export const marks = { right: new Set(), wrong: new Set() };
 export const marked = () => marks.right.size + marks.wrong.size;
 
@@ -40,8 +42,9 @@ export async function draw(place, state, info, may, { onclear, onkept }) {
       may && own && h("label", { class: "check small" }, picture, "Keep my picture with them"),
       h("div", { class: "buttons" }, may && h("button", { type: "button", class: "main", id: "keep-marks", onclick: keep }, "Keep marks"), h("button", { type: "button", id: "clear-marks", onclick: onclear }, "Undo"))],
     kept.length > 0 && [h("p", { class: "small muted" }, `${count(kept.length, "mark")} kept in this collection, for \`bitscale train --from-feedback\`.`),
-      h("ul", { class: "marks" }, kept.slice(-6).reverse().map((one) => h("li", {}, h("span", { class: "small" }, `${one.item === null ? "A picture" : `Item ${one.item}`}: ${one.right.length} right, ${one.wrong.length} wrong`),
-        may && h("button", { type: "button", class: "quiet small", "aria-label": `Take back mark ${one.id}`, onclick: () => back(one.id) }, "Take back"))))]);
+      h("ul", { class: "marks" }, kept.slice(-shownMarks).reverse().map((one) => h("li", {}, h("span", { class: "small" }, `${one.item === null ? "A picture" : `Item ${one.item}`}: ${one.right.length} right, ${one.wrong.length} wrong`),
+        may && h("button", { type: "button", class: "quiet small", "aria-label": `Take back mark ${one.id}`, onclick: () => back(one.id) }, "Take back")))),
+      kept.length > shownMarks && h("button", { type: "button", class: "small", id: "all-marks", onclick: () => { shownMarks = kept.length; draw(place, state, info, may, { onclear, onkept }); } }, "Show all")]);
 }
 
 function base64(blob) {

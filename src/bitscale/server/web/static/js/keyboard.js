@@ -17,17 +17,24 @@ export function listen({ onbits }) {
   addEventListener("keydown", (event) => {
     const typing = event.target.matches?.("input[type=text], select, textarea");
     if (event.ctrlKey || event.metaKey || event.altKey || typing || document.querySelector("dialog[open]")) return;
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     const tile = event.target.closest?.(".tile");
     const press = (selector) => { const button = tile?.querySelector(selector); if (button) { event.preventDefault(); button.click(); } };
     if (event.key === "?") { event.preventDefault(); help(); }
-    else if (event.key === "/") { event.preventDefault(); at("condition")?.focus(); }
+    else if (event.key === "/") { event.preventDefault(); write(); }
     else if (event.key === "[") onbits(-1);
     else if (event.key === "]") onbits(1);
-    else if (event.key === "c") press("button.compare");
-    else if (event.key === "r") press("button.mark.right");
-    else if (event.key === "w") press("button.mark.wrong");
+    else if (key === "c") press("button.compare");
+    else if (key === "r") press("button.mark.right");
+    else if (key === "w") press("button.mark.wrong");
     else if (event.key.startsWith("Arrow") && tile) move(event, tile);
   });
+}
+
+function write() {
+  const field = at("condition");
+  if (field) field.closest("details").open = true;
+  field?.focus();
 }
 
 function move(event, tile) {

@@ -12,10 +12,11 @@ import * as filters from "./filters.js";
 import * as keyboard from "./keyboard.js";
 import * as query from "./query.js";
 import * as results from "./results.js";
-import { plainTile, waiting } from "./tile.js";
+import { empty, nothingFits, plainTile, waiting } from "./tile.js";
 
 const K = 24;
 const TITLES = { search: "Search", browse: "Browse", duplicates: "Duplicates" };
+const FOUND = { copy: "this picture is here", "same kind": "something of its kind is here", similar: "something similar is here" };
 const EXPLAIN_AFTER = 120; // milliseconds without a move of the slider
 
 let state = address.read();
@@ -28,6 +29,7 @@ let later = 0;
 let turn = 0; // of what is drawn: what comes late is dropped
 
 const info = () => infos.find((one) => one.name === state.collection);
+const asked = () => JSON.stringify([state.collection, state.query]);
 const used = () => Math.min(state.bits || info().n_bits, info().n_bits);
 
 function go(change, { replace = false } = {}) {
@@ -58,12 +60,15 @@ async function find({ explain = true } = {}) {
 
 function found_(found, took) {
   answer = found;
+  for (const match of found.matches) if (match.id === state.query?.id) match.itself = true; // marks ask by a code, not by the id
   problem(null);
   const latency = at("latency");
   if (latency) latency.textContent = `${found.took_ms < 10 ? found.took_ms.toFixed(1) : found.took_ms.toFixed(0)} ms`;
   if (latency) latency.title = `${took.toFixed(0)} ms with the way to the service and back`;
   drawResults();
 }
+
+const unfilter = () => { go({ where: [] }); draw(); };
 
 function failed(error, again) {
   if (error.name === "AbortError") return;
@@ -78,20 +83,24 @@ function drawResults() {
   place.removeAttribute("aria-busy");
   if (!answer.matches.length) {
     say("Nothing found.");
-    show(place, h("div", { class: "notice" }, h("h2", {}, state.where.length ? "No item fits these filters" : "Nothing here yet")));
+    show(place, state.where.length ? nothingFits(unfilter) : empty(state.collection));
+    drawCompare();
     return;
   }
   results.draw(place, state, info(), answer, { onagain: again, oncompare: (id) => { go({ compare: id }); drawCompare(); }, onmark: mark, marks: feedback.marks });
-  const verdict = answer.says ? ` ${answer.says[0].toUpperCase()}${answer.says.slice(1)}.` : "";
-  say(`${count(answer.matches.length, "result")} of ${count(answer.items, "item")}, by ${answer.bits} bits.${verdict}`);
+  const others = answer.matches.filter((match) => !match.itself);
+  const best = others.map(results.gradeOf);
+  const kind = Object.keys(FOUND).find((one) => best.includes(one));
+  const words = answer.finds && (FOUND[kind] || answer.finds);
+  const among = answer.matching === null || answer.matching === undefined ? count(answer.items, "item") : `${count(answer.matching, "item")} that fit${answer.matching === 1 ? "s" : ""} the filters`;
+  say(`The ${others.length === 1 ? "nearest" : `${others.length} nearest`} of ${among}, by ${answer.bits} bits.${words ? ` ${words[0].toUpperCase()}${words.slice(1)}.` : ""}`);
   drawCompare();
 }
 
 const drawCompare = () => compare.draw(state, info(), answer, () => { if (state.compare !== null) go({ compare: null }); });
 
 async function upload(file) {
-  feedback.clear();
-  learned = null;
+  afresh();
   go({ view: "search", query: null, compare: null });
   draw({ search: false });
   at("results").setAttribute("aria-busy", "true");
@@ -110,10 +119,16 @@ async function upload(file) {
 
 const again = (id) => searchFor({ id });
 
+// Another query: nothing that was said or seen of the one before holds.
+function afresh() {
+  feedback.clear();
+  results.forget();
+  learned = null;
+}
+
 function searchFor(asked) {
   query.forget();
-  feedback.clear();
-  learned = null;
+  afresh();
   go({ view: "search", query: asked, compare: null });
   draw();
   scrollTo({ top: 0 });
@@ -152,7 +167,7 @@ const drawFeedback = () => feedback.draw(at("feedback"), state, info(), role ===
 
 function drawSide() {
   const here = info();
-  query.draw(at("query"), state, here, take, () => { query.forget(); feedback.clear(); learned = null; go({ query: null, compare: null }); draw(); }, (text) => searchFor({ text }));
+  query.draw(at("query"), state, here, take, () => { query.forget(); afresh(); go({ query: null, compare: null }); draw(); }, (text) => searchFor({ text }));
   at("bits").hidden = !state.query && !query.file();
   if (!at("bits").hidden) bits.draw(at("bits"), here, used(), setBits);
   emphasis.draw(at("emphasis"), here, state.emphasis, (now) => { go({ emphasis: now }, { replace: true }); if (state.query) find({ explain: false }); });
@@ -173,6 +188,8 @@ async function drawFilters() {
 
 function draw({ search = true } = {}) {
   turn += 1;
+  clearTimeout(later); // a search under way is of what was shown before
+  asking?.abort();
   const mine = turn;
   problem(null);
   at("title").textContent = TITLES[state.view];
@@ -187,8 +204,8 @@ function draw({ search = true } = {}) {
   drawSide();
   for (const part of ["query", "bits", "emphasis", "feedback"]) if (state.view === "browse") at(part).hidden = true;
   at("query").hidden = state.view !== "search";
-  if (state.view === "browse") browse.draw(state, info(), again);
-  else if (state.view === "duplicates") duplicates.draw(state, () => mine === turn);
+  if (state.view === "browse") browse.draw(state, info(), { onagain: again, unfilter, alive: () => mine === turn });
+  else if (state.view === "duplicates") duplicates.draw(state, again, () => mine === turn);
   else if (state.query && search) begin();
   else if (search) invite(mine);
 }
@@ -203,7 +220,7 @@ async function invite(mine) {
   const place = at("results");
   if (!info().items) {
     say("");
-    show(place, h("div", { class: "notice" }, h("h2", {}, "This collection is empty"), h("p", { class: "muted" }, "Add pictures on the command line: ", h("code", {}, `bitscale add ${state.collection}.bsc FOLDER`))));
+    show(place, empty(state.collection));
     return;
   }
   say(`${count(info().items, "item")} of ${info().n_bits} bits each. Choose a picture of yours, or one of these.`);
@@ -212,13 +229,13 @@ async function invite(mine) {
     const page = await api.items(state.collection, -1, state.where, 24);
     if (mine !== turn) return;
     show(place, page.items.length ? h("ul", { class: "grid", "aria-label": "Some items" }, page.items.map((item) => plainTile(state.collection, item, { onshow: () => again(item.id) })))
-      : h("div", { class: "notice" }, h("h2", {}, "No item fits these filters")));
+      : nothingFits(unfilter));
   } catch (error) { if (mine === turn) failed(error, () => draw()); }
 }
 
 // ------------------------------------------------------------------ beginning
 
-const take = query.listen((file) => upload(file));
+const take = query.listen((file) => upload(file), (name) => problem(new Error(`${name || "What was dropped"} is no picture. Choose a JPEG, PNG, WebP or another picture file.`)));
 
 async function start() {
   try {
@@ -235,7 +252,7 @@ async function start() {
 }
 
 at("collection").addEventListener("change", (event) => {
-  query.forget(); feedback.clear(); learned = null;
+  query.forget(); afresh();
   go({ ...address.read("?"), collection: event.target.value, view: state.view });
   draw();
 });
@@ -248,10 +265,11 @@ document.querySelector("nav").addEventListener("click", (event) => {
   draw();
 });
 addEventListener("popstate", () => {
+  const before = asked();
   state = address.read();
   if (!info()) { start(); return; }
   at("collection").value = state.collection;
-  query.forget(); feedback.clear(); learned = null;
+  if (asked() !== before) { query.forget(); afresh(); } // the same search: its picture and marks stay
   draw();
 });
 keyboard.listen({ onbits: (step) => {

@@ -6,23 +6,28 @@ import { image, nameOf } from "./tile.js";
 let chosen = null; // the file, and an address to show it by; never sent anywhere but to this service
 
 export const file = () => chosen?.file || null;
+export const address = () => chosen?.address;
 
 export function forget() {
   if (chosen) URL.revokeObjectURL(chosen.address);
   chosen = null;
 }
 
-export function listen(onfile) {
+export function listen(onfile, onother) {
   const take = (given) => {
-    const picture = [...(given || [])].find((one) => one.type.startsWith("image/"));
-    if (!picture) return false;
+    const files = [...(given || [])];
+    const picture = files.find((one) => one.type.startsWith("image/") || /\.(heic|heif|avif|ppm)$/i.test(one.name)); // not every system knows these
+    if (!picture) { if (files.length) onother(files[0].name); return false; }
     forget();
     chosen = { file: picture, address: URL.createObjectURL(picture) };
     onfile(picture);
     return true;
   };
   addEventListener("paste", (event) => { if (take(event.clipboardData?.files)) event.preventDefault(); });
-  addEventListener("dragover", (event) => { event.preventDefault(); at("drop-here").hidden = false; });
+  addEventListener("dragover", (event) => {
+    event.preventDefault();
+    if (event.dataTransfer?.types.includes("Files")) at("drop-here").hidden = false; // not a text that is dragged about
+  });
   addEventListener("dragleave", (event) => { if (!event.relatedTarget) at("drop-here").hidden = true; });
   addEventListener("drop", (event) => { event.preventDefault(); at("drop-here").hidden = true; take(event.dataTransfer?.files); });
   return take;
@@ -56,6 +61,7 @@ export function draw(place, state, info, take, onclear, onwords) {
   if (!ofItem) return;
   api.item(state.collection, state.query.id).then((item) => {
     name.textContent = nameOf(item);
+    for (const other of document.querySelectorAll("dialog[open] .of-query")) other.textContent = name.textContent;
     preview.replaceWith(image(state.collection, item));
   }, () => {}); // that it is gone is told by the search
 }

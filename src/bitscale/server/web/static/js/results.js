@@ -3,13 +3,29 @@ import { h, show } from "./dom.js";
 import { strip } from "./strip.js";
 import { image, nameOf } from "./tile.js";
 
+const MEANS = {
+  itself: "The item searched for", copy: "The same picture, perhaps with something done to it",
+  "same kind": "Nearer than all but 1 % of random pairs here", similar: "As near as most items here are to their nearest",
+  unlike: "No nearer than random pairs here", "cannot tell": "Codes this short, or so few items, cannot tell",
+};
+const copies = new Set(); // of what is searched for: seen by the pictures, which shorter codes and marks do not bring along
 const kept = new Map(); // tiles by id, for the pictures in them
 let keptOf = "";
+
+export const forget = () => copies.clear();
+
+// What a match is to the query; once seen to be a copy it stays one, whatever codes are compared.
+export function gradeOf(match) {
+  if (match.itself) return "itself";
+  if (copies.has(match.id)) return "copy";
+  return match.grade !== "same kind" && match.verdict === "similar" ? "similar" : match.grade || "cannot tell";
+}
 
 export function draw(place, state, info, answer, { onagain, oncompare, onmark, marks }) {
   const of = `${state.collection} ${info.model}`;
   if (of !== keptOf) { kept.clear(); keptOf = of; }
   const grid = place.querySelector("ol.grid") || h("ol", { class: "grid", "aria-label": "Results, nearest first" });
+  for (const match of answer.matches) if (match.grade === "copy" && !match.itself) copies.add(match.id);
   const tiles = answer.matches.map((match) => {
     const tile = kept.get(match.id) || made(state, match, onagain, oncompare, onmark);
     kept.set(match.id, tile);
@@ -50,9 +66,10 @@ function fill(tile, match, info, answer, marks) {
   tile.element.classList.toggle("marked-right", said === "right");
   tile.element.classList.toggle("marked-wrong", said === "wrong");
   if (match.disagree === undefined || match.disagree === null) return; // explained a moment later
-  const word = match.itself ? "itself" : match.verdict;
-  tile.badge.className = `badge ${match.itself ? "itself" : match.verdict.replace(" ", "-")}`;
+  const word = gradeOf(match);
+  tile.badge.className = `badge ${word.replace(" ", "-")}`;
   tile.badge.textContent = word;
-  tile.differ.textContent = `${match.differing_bits} of ${answer.bits} bits differ`;
+  tile.badge.title = MEANS[word];
+  tile.differ.textContent = `${match.differing_bits} of ${answer.bits} differ`;
   show(tile.bits, strip(info.bit_weights, answer.bits, match.disagree));
 }

@@ -25,6 +25,12 @@ export function plainTile(collection, item, { onshow, badge, words } = {}) {
       (labels || words) && h("span", { class: "small muted" }, [labels, words].filter(Boolean).join(" · "))));
 }
 
+export const empty = (collection) => h("div", { class: "notice" }, h("h2", {}, "This collection is empty"),
+  h("p", { class: "muted" }, "Add pictures on the command line: ", h("code", {}, `bitscale add ${collection}.bsc FOLDER`)));
+
+export const nothingFits = (onclear) => h("div", { class: "notice" }, h("h2", {}, "No item fits these filters"),
+  h("p", { class: "muted" }, "All of them must hold."), h("button", { type: "button", onclick: onclear }, "Clear filters"));
+
 export function waiting(n) {
   return h("ul", { class: "grid", "aria-hidden": "true" }, Array.from({ length: n }, () =>
     h("li", { class: "tile waiting" }, h("div", { class: "picture-place" }), h("div", { class: "tile-words" }, h("div", { class: "word-place" })))));
