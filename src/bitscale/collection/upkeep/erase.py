@@ -13,7 +13,6 @@ The picture files are not bitscale's, and are not touched.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,8 +21,10 @@ from typing import Any
 from bitscale.collection.items import Item
 from bitscale.collection.marking import Markable
 from bitscale.collection.opened import Opened
+from bitscale.collection.store.seen import UNFINISHED_LOOKS
 from bitscale.collection.upkeep.backup_notes import noted_backups
 from bitscale.data.root import runs_root
+from bitscale.data.unfinished import finished
 from bitscale.errors import BitscaleError, FileError
 
 Trace = Callable[[Opened, list[Item]], int]  # forgets what it keeps of some items; how many files or rows that were
@@ -92,9 +93,9 @@ def forget_fitting(collection: Opened, items: list[Item]) -> int:
 
 def forget_looks(collection: Opened, items: list[Item]) -> int:
     """Small grey pictures of a `duplicates` that was interrupted; whose they are cannot be told, so all of them go."""
-    folders = [folder for folder in runs_root().glob("duplicates-*") if folder.is_dir()]
+    folders = list(runs_root().glob(f"{UNFINISHED_LOOKS}-*"))
     for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
+        finished(folder)
     return len(folders)
 
 
