@@ -1,7 +1,7 @@
 """Errors of the library in the words of the command line: options for keyword arguments, commands that can be pasted.
 
 A library message may say `accept_missing=True (--accept-missing)`, `labels=` or `features="pixels@32"`; here it
-becomes `--accept-missing`, `--labels` or `--features pixels@32`.
+becomes `--accept-missing`, `--labels` or `--features pixels@32`, and `n_bits must be` becomes `--bits must be`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ OPTIONS = {  # keyword argument: option
     "k": "-k",
     "keep_rankings": "--rankings",
     "labels": "--labels",
+    "max_distance": "--max-distance",
     "n_bits": "--bits",
     "root": "--root",
     "run": "--run",
@@ -29,13 +30,14 @@ _INSTALL = re.compile(r"(?<![\w/.-])pip (?=install\b)")
 _BOTH = re.compile(r"\b[a-z_]+=[^\s()]* \((--[^)]+)\)")
 _NAMES = "|".join([*OPTIONS, *SETTINGS])
 _KEYWORD = re.compile(rf"(?<![\w/-])({_NAMES})=(?:True\b|\"([^\"]*)\"|(\w+)(?=\.?(?:[\s,;)]|$))|(?=[\s.,;)]|$))")
+_BARE = re.compile(rf"(?<![\w/.-])({'|'.join(name for name in OPTIONS if '_' in name)})(?![\w/=-]|\.\w)")
 _LENGTH = re.compile(r"(?<![\w/-])n_bits=(\d+)")
 
 
 def as_typed(message: str) -> str:
     """The message with options of the command line where it names arguments of Python."""
     message = _LENGTH.sub(r"--bits \1", _BOTH.sub(r"\1", message))
-    return _KEYWORD.sub(_option, message)
+    return _BARE.sub(lambda match: OPTIONS[match[1]], _KEYWORD.sub(_option, message))
 
 
 def _option(match: re.Match[str]) -> str:
