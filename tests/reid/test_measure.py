@@ -75,13 +75,10 @@ def test_a_file_of_somebody_else_stays_as_it_is(root, tmp_path, content):
     people = load_people(root).at((16, 8))
     asked, apart, one = Asked("kissme"), choosing(people, tested=6), split(people, 0, tested=6)
     trials, result = tmp_path / "trials.json", tmp_path / f"{asked.name}-{one.name}.json"
-    for path, call in (
-        (trials, lambda: trial(asked, apart, tmp_path)),
-        (result, lambda: measure(asked, one, tmp_path)),
-    ):
+    for path, call, part in ((trials, trial, apart), (result, measure, one)):
         path.write_bytes(content)
         with pytest.raises(CorruptFile, match="Move it away"):
-            call()
+            call(asked, part, tmp_path)
         assert path.read_bytes() == content
 
 

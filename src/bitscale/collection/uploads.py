@@ -56,7 +56,7 @@ def marked(folder: Path) -> Iterator[None]:
 
 
 def keep(source: str, place: Path, content: bytes) -> os.stat_result:
-    """Copy a picture to where it is kept, on disk when this returns; refuse it if it does not hold `content` any more."""
+    """Copy a picture to where it is kept, on disk when this returns; refuse one that holds another content by now."""
 
     def copy(out: IO[bytes]) -> None:
         digest = hashlib.sha256()
