@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bitscale.collection.ingest.kept_features import forget_left
 from bitscale.collection.items import Item
 from bitscale.collection.marking import Markable
 from bitscale.collection.opened import Opened
@@ -25,7 +26,7 @@ from bitscale.collection.store.seen import UNFINISHED_LOOKS
 from bitscale.collection.upkeep.backup_notes import noted_backups
 from bitscale.data.root import runs_root
 from bitscale.data.unfinished import finished
-from bitscale.errors import BitscaleError, FileError
+from bitscale.errors import BitscaleError
 
 Trace = Callable[[Opened, list[Item]], int]  # forgets what it keeps of some items; how many files or rows that were
 
@@ -81,14 +82,8 @@ def look_into(path: str, ids: list[int]) -> Backup:
 
 
 def forget_fitting(collection: Opened, items: list[Item]) -> int:
-    """The features, with paths, that an interrupted first `index` left beside the collection."""
-    left = collection.path.with_name(f".{collection.path.name}.fitting")
-    there = left.is_file()
-    try:
-        left.unlink(missing_ok=True)
-    except OSError as error:
-        raise FileError(f"{left} cannot be removed: {error.strerror}. Remove it yourself, and erase again.") from error
-    return int(there)
+    """The features, with paths, that an interrupted fit left beside the collection."""
+    return int(forget_left(collection.path))
 
 
 def forget_looks(collection: Opened, items: list[Item]) -> int:
