@@ -287,13 +287,13 @@ def test_a_second_writer_is_told_who_holds_it(copied):
         (("index",), 2, "name a folder"),
         (("index", "none/"), 1, "nothing at"),
         (("index", "-c", "none.bsc"), 1, "there is no collection"),
-        (("index", "-c", "HOME", "--model", "x"), 1, "bitscale reindex"),
+        (("index", "-c", "HOME", "--model", "x"), 1, "there is no hasher file x"),
         (("index", "-c", "HOME", "--meta", "x"), 2, "NAME=VALUE"),
         (("index", "none/", "--bits", "0"), 2, "between 1 and 1024"),
         (("index", "none/", "--bits", "2000"), 2, "between 1 and 1024"),
         (("index", "none/", "--bits", "64", "--model", "fashion-mnist"), 2, "a model has its own"),
         (("index", "none/", "--features", "gist", "--model", "fashion-mnist"), 2, "a model has its own"),
-        (("index", "-c", "HOME", "--bits", "64"), 1, "is for a new collection"),
+        (("index", "-c", "HOME", "--bits", "32"), 1, "is for a new collection"),
         (("index", "-c", "HOME", "--features", "gist"), 1, "is for a new collection"),
         (("reindex", "HOME"), 2, "--model FILE, or --refit"),
         (("reindex", "HOME", "--refit", "--model", "x"), 2, "one of --model and --refit"),
@@ -377,6 +377,8 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     assert err == "bitscale: stopped; run the same command again to go on\n"
     with bs.Collection.open(tmp_path / "many.bsc") as photos:
         assert len(photos) == 0
+    again = subprocess.run([*words, "--json"], stdout=subprocess.PIPE, check=True)
+    assert json.loads(again.stdout)["added"] == 4
 
 
 def test_ctrl_c_while_reindexing_keeps_what_was_encoded(tmp_path):
@@ -401,7 +403,7 @@ def test_ctrl_c_while_reindexing_keeps_what_was_encoded(tmp_path):
         kept = len(reader.staged_ids(other))
     assert process.returncode == 130, (out, err)
     assert json.loads(out)["error"]["exit_code"] == 130
-    assert 500 <= kept < 1200
+    assert 0 < kept < 1200
     facts = told("reindex", home, "--model", tmp_path / "other.safetensors")
     assert (facts["resumed"], facts["encoded"]) == (kept, 1200 - kept)
 
@@ -473,7 +475,8 @@ def test_codes_fitted_on_the_pictures_themselves(tmp_path):
     assert (facts["items"], facts["created"]) == (4, True)
     assert not (tmp_path / ".in.bsc.fitting").exists()
     fill(tmp_path / "in", 6, first=4)
-    again = told("index", tmp_path / "in")
+    assert "bitscale reindex" in inside("index", tmp_path / "in", "--model", "fashion-mnist").stderr
+    again = told("index", tmp_path / "in", "--bits", "48", "--features", "pixels@8")  # the same command as before
     assert (again["items"], again["refitted"]) == (10, True)
     assert again["model"] != facts["model"]
     about = told("info", tmp_path / "in.bsc")

@@ -1,6 +1,7 @@
 """No verb writes over a file that bitscale did not write: every output option of every verb is tried."""
 
 import os
+import re
 import shutil
 from importlib import import_module
 from pathlib import Path
@@ -48,15 +49,15 @@ OUTPUTS = {
 }
 
 
-def parameters():
-    """(verb, parameter) for each that may name a file, as they are registered."""
+def parameters(kind_of="Path"):
+    """(verb, parameter) of each verb as they are registered: those whose type matches, which is what names a file."""
     homes = {name: import_module(f"bitscale.cli.{module}") for name, (module, _) in VERBS.items()}
     functions = {name: getattr(home, name) for name, home in homes.items() if hasattr(home, name)}
     for group in GROUPS:
         functions |= {f"{group} {inner.name}": inner.callback for inner in homes[group].app.registered_commands}
     for name, function in functions.items():
         for parameter, kind in get_type_hints(function).items():
-            if "Path" in str(kind):
+            if re.search(kind_of, str(kind)):
                 yield name, parameter
 
 
@@ -85,14 +86,16 @@ def words(home, tmp_path, monkeypatch):
     """The command of each output; OUT stands for where it writes."""
     monkeypatch.setenv("BITSCALE_RUNS", str(tmp_path / "runs"))
     own = (home / "x.npy", "itq", "--labels", home / "y.npy", "--features", "none", "--bits", "4", "--metrics", "map")
-    deep = (home / "x.npy", "nested", "--labels", home / "y.npy", "--features", "none", "--bits", "8",
-            "--set", "iterations=2", "--set", "images_per_class=4")  # fmt: skip
+    timed = (home / "x.npy", "nested", "--labels", home / "y.npy", "--features", "none", "--bits", "8",
+             "--set", "images_per_class=4")  # fmt: skip
+    deep = (*timed, "--set", "iterations=2")
+    timed = (*timed, "--minutes", "0.001")
     return {
         ("search", "html"): ("search", home / "p.bsc", "1", "--html", "OUT"),
         ("duplicates", "html"): ("duplicates", home / "p.bsc", "--html", "OUT"),
         ("duplicates", "plan"): ("duplicates", home / "p.bsc", "--plan", "OUT"),
         ("train", "out"): ("train", *deep, "--out", "OUT"),
-        ("train", "run"): ("train", *deep, "--out", tmp_path / "run.safetensors", "--run", "OUT"),
+        ("train", "run"): ("train", *timed, "--out", tmp_path / "run.safetensors", "--run", "OUT"),
         ("evaluate", "save"): ("evaluate", *own, "--save", "OUT"),
         ("evaluate", "out"): ("evaluate", *own, "--out", "OUT"),
         ("evaluate", "plot"): ("evaluate", *own, "--plot", "OUT"),

@@ -14,7 +14,7 @@ def test_evaluate_prints_keeps_and_draws(tmp_path):
     out = bitscale("evaluate", "sample", "itq", "--bits", "16,8", *names, "--rankings", tmp_path / "kept")
     assert out.returncode == 0, out.stderr
     assert out.stderr == ""
-    for said in ("itq on pixels", "protocol P0", "trained at 16", "map-worst", "ham2-empty"):
+    for said in ("itq on pixels", "protocol P0", " 16 bits ", " trained at 16 ", "map-worst", "ham2-empty"):
         assert said in out.stdout
     assert "precision@50 " not in out.stdout  # drawn, not printed
     report = bs.Report.load(tmp_path / "r.json")

@@ -9,12 +9,13 @@ import pytest
 import bitscale as bs
 from bitscale.cli.wording import OPTIONS, SETTINGS, as_typed, runnable
 from tests.cli.run import inside
+from tests.cli.test_destinations import parameters
 
 SOURCE = Path(bs.__file__).parent
 # Keyword arguments of calls that no verb makes, or that a message shows as an example of a condition, a
-# setting or a collection's name.
+# setting or a collection's name; what a model file holds.
 PYTHON_ONLY = {"anchors", "axis", "balls", "camera", "hasher_seed", "ids", "iterations", "keep", "label", "partial",
-               "photos", "read_only", "sort", "weights", "year"}  # fmt: skip
+               "photos", "read_only", "sort", "split_seed", "weights", "year"}  # fmt: skip
 
 
 def texts():
@@ -31,6 +32,13 @@ def texts():
 def test_no_error_shows_an_argument_of_python():
     for path, text in texts():
         left = set(re.findall(r"(?<![\w-])([a-z_]+)=(?!=)", re.sub(r"--(set|meta|where) \S+", "", as_typed(text))))
+        assert left <= PYTHON_ONLY, (path, text, left)
+
+
+def test_no_error_calls_an_option_by_its_name_in_python():
+    names = {name for _, name in parameters(".*") if "_" in name} | {"n_bits"}
+    for path, text in texts():
+        left = names & set(re.findall(r"(?<![\w/.-])[a-z_]+(?![\w/(])", as_typed(text)))
         assert left <= PYTHON_ONLY, (path, text, left)
 
 
@@ -58,11 +66,21 @@ def test_every_option_it_speaks_of_exists():
             "no setting 'x'. Its settings: network='a', flip=False.",
             "no setting 'x'. Its settings: network='a', flip=False.",
         ),
+        ("n_bits must be at least 1.", "--bits must be at least 1."),
+        ("my/n_bits and n_bits.png are names", "my/n_bits and n_bits.png are names"),
         ("run=1/labels=2.jpg is not there", "run=1/labels=2.jpg is not there"),  # the name of a file stays
     ],
 )
 def test_arguments_become_options(said, typed):
     assert as_typed(said) == typed
+
+
+def test_settings_are_listed_by_their_names():
+    with pytest.raises(bs.errors.InputError) as error:
+        bs.make_hasher("nested", n_bits=8, anchors=1)
+    said = as_typed(str(error.value))
+    assert "network (paper-net)" in said
+    assert not re.search("--|=|None", said)
 
 
 def test_commands_can_be_pasted():

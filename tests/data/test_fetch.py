@@ -74,6 +74,31 @@ def test_download(server: Server, tmp_path: Path) -> None:
     assert len(server.asked) == 1
 
 
+def test_a_file_of_somebody_else_is_not_written_over(server: Server, tmp_path: Path) -> None:
+    mine = tmp_path / "set" / "file.bin"
+    mine.parent.mkdir()
+    mine.write_bytes(b"mine")
+    with pytest.raises(DataError, match=r"is there already.*Move it away"):
+        fetch(source(server), tmp_path)
+    assert mine.read_bytes() == b"mine"
+    assert server.asked == []
+
+
+def test_nothing_is_unpacked_over_a_file_of_somebody_else(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as zipped:
+        for name in ("one", "two", "three"):
+            zipped.writestr(name, name)
+    target = tmp_path / "set"
+    target.mkdir()
+    (target / "one").write_text("one")  # as an unpacking that broke off leaves it
+    (target / "two").write_text("mine")
+    with pytest.raises(DataError, match=r"two is there already.*Move it away"):
+        unpack(tmp_path / "a.zip", target, 1000)
+    assert {path.name: path.read_text() for path in target.iterdir()} == {"one": "one", "two": "mine"}
+    (target / "two").unlink()
+    assert [path.read_text() for path in unpack(tmp_path / "a.zip", target, 1000)] == ["one", "two", "three"]
+
+
 @pytest.mark.parametrize("ranges", [True, False])
 def test_a_broken_download_is_gone_on_with(server: Server, tmp_path: Path, ranges: bool) -> None:
     server.cut = 400_000
@@ -132,7 +157,7 @@ def test_a_root_that_is_a_file(server: Server, tmp_path: Path) -> None:
 def test_a_folder_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "a.tar").write_bytes(tar_of(("name", b"1")))
     (tmp_path / "name").mkdir()
-    with pytest.raises(DataError, match=r"name cannot be put in place.*Move it away"):
+    with pytest.raises(DataError, match=r"name is there already.*Move it away"):
         unpack(tmp_path / "a.tar", tmp_path, 100)
 
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from bitscale.errors import InputError
+from bitscale.errors import CorruptFile, InputError
 from bitscale.reid.measure import Asked, measure, summary
 from bitscale.reid.persons import choosing, split
 from bitscale.reid.sources import load_people
@@ -68,6 +68,18 @@ def test_trials_are_kept_and_never_on_persons_that_are_tested(root, tmp_path, mo
     assert not [name for name in people.names if name in json.dumps(kept)]
     with pytest.raises(InputError, match="no split tests on"):
         trial(Asked("kissme"), split(people, 0, tested=6), tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"{", b"[1, 2]", b'{"name": "mine"}', b"\xff\xd8 a photograph"])
+def test_a_file_of_somebody_else_stays_as_it_is(root, tmp_path, content):
+    people = load_people(root).at((16, 8))
+    asked, apart, one = Asked("kissme"), choosing(people, tested=6), split(people, 0, tested=6)
+    trials, result = tmp_path / "trials.json", tmp_path / f"{asked.name}-{one.name}.json"
+    for path, call, part in ((trials, trial, apart), (result, measure, one)):
+        path.write_bytes(content)
+        with pytest.raises(CorruptFile, match="Move it away"):
+            call(asked, part, tmp_path)
+        assert path.read_bytes() == content
 
 
 @pytest.mark.slow

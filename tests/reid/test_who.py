@@ -115,7 +115,11 @@ def test_the_verbs(place, fitted, tmp_path):
     assert "and 1 more" in shown.stdout
     assert "1, 2, 3" in shown.stdout
     assert inside("reid", "who", home, place / "asked-0.png", "--where", "camera=9").returncode == 1
-    assert inside("reid", "index", crops, "-c", home, "--model", fitted).returncode == 2
+    assert inside("reid", "index", crops, "-c", home, "--model", "fashion-mnist").returncode == 2  # it has another
+    for added in (48, 0):  # the same command goes on
+        made = told("reid", "index", crops, "-c", tmp_path / "w.bsc", "--model", fitted)
+        assert (made["added"], made["items"]) == (added, 48)
+    assert inside("reid", "index", crops, "-c", tmp_path / "w.bsc", "--codes-only").returncode == 2
     assert told("reid", "train", crops, "--out", tmp_path / "m.txt")["error"]
 
 

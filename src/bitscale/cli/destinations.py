@@ -74,14 +74,6 @@ def remove_run(folder: Path) -> None:
         folder.rmdir()
 
 
-def check_new_folder(folder: Path | None) -> None:
-    """Refuse, before any work, a folder that holds anything already."""
-    if folder is None or not os.path.lexists(folder):
-        return
-    if not folder.is_dir() or any(folder.iterdir()):
-        raise FileError(f"{folder} is there already. Choose a name that is free, or an empty folder.")
-
-
 def _is_file(path: Path) -> bool:
     """Whether it is a plain file: anything else may block when read."""
     try:
@@ -172,4 +164,5 @@ SIDECAR = Kind("list of names", (".json",), _begins(rb'\{\s*"kind": "(codes|inde
 ONNX = Kind("network", (".onnx",), _begins(rb"\x08.\x12\x08bitscale"))
 CHECKPOINT = Kind("checkpoint", (".safetensors",), _safetensors("checkpoint"))
 HISTORY = Kind("history", (".json",), _begins(rb'\{\s*"identity": \{\s*"method": '))
-RUN_FILES = {"checkpoint.safetensors": CHECKPOINT, "history.json": HISTORY, "loss.png": PLOT}
+SCHEDULE = Kind("schedule", (".json",), _begins(rb'\{"minutes": [\d.e+-]+, "iterations": \d+\}'))
+RUN_FILES = {"checkpoint.safetensors": CHECKPOINT, "history.json": HISTORY, "schedule.json": SCHEDULE, "loss.png": PLOT}

@@ -109,7 +109,7 @@ def index(
     if collection is None and len(sources or []) > 1 and not as_json:
         say(f"{len(sources or [])} folders go into one collection, {near(home)}. Name another with -c.")
     created = not home.exists()
-    check_choice(home, created, model, bits, features)
+    check_choice(model, bits, features)
     with ExitStack() as closing_last:
         known: Sample | None
         if created and model is None:
@@ -118,6 +118,8 @@ def index(
         else:
             opened = made(home, model, sources or [], codes_only) if created else open_for_writing(home)
             photos = closing_last.enter_context(opened)
+            if not created:
+                check_same(photos, model, bits, features)
             known = left_over(photos, closing_last)
         if codes_only and not photos.codes_only:
             raise InputError(f"{home} keeps paths already. Choose another place for a collection of codes only: -c")
@@ -240,8 +242,8 @@ def index_facts(photos: Collection, changes: Changes, facts: dict[str, Any]) -> 
     }
 
 
-def check_choice(home: Path, created: bool, model: str | None, bits: int | None, features: str | None) -> None:
-    """Refuse a model, a length or features where they cannot be chosen any more, or not together."""
+def check_choice(model: str | None, bits: int | None, features: str | None) -> None:
+    """Refuse a model, a length and features that cannot go together."""
     from bitscale.codes import MAX_BITS
 
     if bits is not None and not 1 <= bits <= MAX_BITS:
@@ -249,12 +251,20 @@ def check_choice(home: Path, created: bool, model: str | None, bits: int | None,
     if model is not None and (bits is not None or features is not None):
         said = "--bits" if bits is not None else "--features"
         raise UsageError(f"{said} is for codes fitted on the pictures, and a model has its own. Leave one of them out.")
-    if created:
-        return
-    if model is not None:
-        raise InputError(f"{home} has its model already. Change it with: bitscale reindex {home} --model {model}")
-    if bits is not None or features is not None:
-        said = "--bits" if bits is not None else "--features"
+
+
+def check_same(photos: Collection, model: str | None, bits: int | None, features: str | None) -> None:
+    """Refuse another model, length or features than the collection has; the same ones may be named again."""
+    from bitscale.features import features_identity, pinned_name
+    from bitscale.hashers import load_hasher
+
+    home = photos.path
+    if model is not None and load_hasher(model).fingerprint != photos.model:
+        raise InputError(f"{home} has another model. Change it with: bitscale reindex {home} --model {model}")
+    other_bits = bits is not None and bits != photos.n_bits
+    known = features_identity(photos.hasher.features) if features is not None else ""
+    if other_bits or (features is not None and features_identity(pinned_name(features)) != known):
+        said = "--bits" if other_bits else "--features"
         raise InputError(
             f"{home} has its codes already: {said} is for a new collection. Leave it out, or make another with -c. "
             f"`bitscale search --bits` compares fewer bits of the codes that are there."
@@ -292,7 +302,7 @@ def fitted(
     """
     from bitscale.collection import Collection
     from bitscale.collection.ingest.default_model import BITS, check_place, default_hasher, features_here
-    from bitscale.collection.ingest.kept_features import kept_features
+    from bitscale.collection.ingest.kept_features import kept_features, left_at
     from bitscale.collection.ingest.refit import note_fitted
 
     check_sources(home, sources)
@@ -317,15 +327,10 @@ def fitted(
 
 def left_over(photos: Collection, closing_last: ExitStack) -> Sample | None:
     """What the sample's pictures gave, where a run was stopped before their codes were committed."""
-    from bitscale.collection.ingest.kept_features import kept_features
+    from bitscale.collection.ingest.kept_features import kept_features, left_at
 
     place = left_at(photos.path)
     return closing_last.enter_context(kept_features(place, photos.hasher.features)) if place.exists() else None
-
-
-def left_at(home: Path) -> Path:
-    """Where a stopped run leaves them: beside the collection."""
-    return home.with_name(f".{home.name}.fitting")
 
 
 def fit_anew(photos: Collection, workers: int | None, quiet: bool) -> bool:

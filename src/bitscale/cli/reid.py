@@ -112,8 +112,8 @@ def index(
 ) -> None:
     """Take crops into a gallery, each with its person, camera and time, as metadata of that name.
 
-    It is a collection like any other: `search`, `remove`, `verify` and `backup` work on it. With --codes-only it never
-    knows a file again, and every crop given is added.
+    It is a collection like any other: `search`, `remove`, `verify` and `backup` work on it. Ctrl-C is safe: the same
+    command goes on. With --codes-only it never knows a file again, and every crop given is added.
 
     Try: bitscale reid index crops/ --csv crops.csv -c gallery.bsc --model persons.safetensors
     """
@@ -125,11 +125,13 @@ def index(
     created = not collection.exists()
     if created and model is None:
         raise UsageError("a new gallery needs a model: --model persons.safetensors, from `bitscale reid train`.")
-    if not created and (model is not None or codes_only):
-        raise UsageError(f"{collection} is there already; --model and --codes-only are for a new gallery.")
-    if model is not None:
+    if created and model is not None:
         Collection.create(collection, load_hasher(model), codes_only=codes_only).close()
     with open_for_writing(collection) as gallery, progress_bar(as_json) as show:
+        other = model is not None and not created and load_hasher(model).fingerprint != gallery.model
+        if other or (codes_only and not gallery.codes_only):
+            said = "--model" if other else "--codes-only"
+            raise UsageError(f"{collection} is there already, and {said} is for a new gallery. Leave it out.")
         changes = take_in(
             gallery, people, workers=workers, progress=lambda done, total: show("reading crops", done, total)
         )

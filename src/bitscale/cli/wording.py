@@ -1,7 +1,7 @@
 """Errors of the library in the words of the command line: options for keyword arguments, commands that can be pasted.
 
 A library message may say `accept_missing=True (--accept-missing)`, `labels=` or `features="pixels@32"`; here it
-becomes `--accept-missing`, `--labels` or `--features pixels@32`.
+becomes `--accept-missing`, `--labels` or `--features pixels@32`, and `n_bits must be` becomes `--bits must be`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ OPTIONS = {  # keyword argument: option
     "k": "-k",
     "keep_rankings": "--rankings",
     "labels": "--labels",
+    "max_distance": "--max-distance",
     "n_bits": "--bits",
     "root": "--root",
     "run": "--run",
@@ -30,6 +31,7 @@ _BOTH = re.compile(r"\b[a-z_]+=[^\s()]* \((--[^)]+)\)")
 _NAMES = "|".join([*OPTIONS, *SETTINGS])
 _KEYWORD = re.compile(rf"(?<![\w/-])({_NAMES})=(?:True\b|\"([^\"]*)\"|(\w+)(?=\.?(?:[\s,;)]|$))|(?=[\s.,;)]|$))")
 _SUBJECT = re.compile(r"(?<![\w/-])(n_bits|bits)(?= must be )")
+_BARE = re.compile(rf"(?<![\w/.-])({'|'.join(name for name in OPTIONS if '_' in name)})(?![\w/=-]|\.\w)")
 _LENGTH = re.compile(r"(?<![\w/-])n_bits=(\d+)")
 
 
@@ -39,7 +41,7 @@ def as_typed(message: str) -> str:
     message = _SUBJECT.sub(lambda match: OPTIONS[match[1]], message)
     if "Its settings: " in message:  # a list of them, not an advice
         return message
-    return _KEYWORD.sub(_option, message)
+    return _BARE.sub(lambda match: OPTIONS[match[1]], _KEYWORD.sub(_option, message))
 
 
 def _option(match: re.Match[str]) -> str:

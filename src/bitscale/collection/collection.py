@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -140,5 +139,4 @@ class Collection(Markable):
     @whole
     def erase(self, where: Any) -> Erased:
         """Remove the items for which `where` holds and every trace of them: see `upkeep.erase`."""
-        erased = erase(self, where, self.compact)
-        return replace(erased, engines=erase_there(self)) if erased.removed else erased
+        return erase(self, where, self.compact, lambda: erase_there(self))

@@ -10,12 +10,12 @@ writer, or a backup, sets them right.
 
 from __future__ import annotations
 
+import hashlib
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import apsw
 
@@ -23,11 +23,12 @@ from bitscale.atomic import sync_folder, write_whole
 from bitscale.collection.items import path_key, read_path, stored_path
 from bitscale.collection.store.database import Database
 from bitscale.collection.store.rows import below, count_change, find_path, is_below
-from bitscale.errors import FileError
+from bitscale.errors import DataError, FileError
 
 UPLOADS = "uploads"
 PLACE = "uploads"  # the note that keeps where the folder was when items were last added
 MARK = ".unfinished"
+BLOCK = 1 << 20  # bytes copied at a time
 ENDINGS = {"JPEG": ".jpg", "TIFF": ".tif", "HEIF": ".heic"}  # of formats whose name is not their ending
 
 
@@ -54,15 +55,24 @@ def marked(folder: Path) -> Iterator[None]:
         mark.unlink(missing_ok=True)
 
 
-def keep(source: str, place: Path) -> os.stat_result:
-    """Copy a picture to where it is kept, on disk when this returns."""
+def keep(source: str, place: Path, content: bytes) -> os.stat_result:
+    """Copy a picture to where it is kept, on disk when this returns; refuse one that holds another content by now."""
+
+    def copy(out: IO[bytes]) -> None:
+        digest = hashlib.sha256()
+        with open(source, "rb") as file:
+            while block := file.read(BLOCK):
+                digest.update(block)
+                out.write(block)
+        if digest.digest() != content:
+            raise DataError(f"{source} has changed while it was taken in. Nothing was kept; upload it again.")
+
     with _told(place.parent.parent.parent):
         if not place.parent.is_dir():
             place.parent.mkdir(parents=True, exist_ok=True)
             sync_folder(place.parent.parent)
             sync_folder(place.parent.parent.parent)
-        with open(source, "rb") as file:
-            write_whole(place, lambda out: shutil.copyfileobj(file, out, 1 << 20))
+        write_whole(place, copy)
         return place.stat()
 
 

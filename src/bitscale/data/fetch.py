@@ -2,11 +2,12 @@
 
 A download lives in `NAME.part` until its size and checksum are right; only then does it get its name.
 An archive is unpacked into a hidden folder first; a file that would land outside, a link or a device
-stops everything before one byte is in place.
+stops everything before one byte is in place. Nor is a file written over that was there before and is another.
 """
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
 import os
 import shutil
@@ -67,8 +68,10 @@ def fetch_source(source: Source, root: Path, progress: Progress | None = None) -
         raise DataError(f"{target} cannot be made: {error.strerror}. Choose another root= (--root).") from error
     place = target / source.file_name
     resumed, downloaded = 0, 0
-    if not (place.exists() and place.stat().st_size == source.size and md5_of(place) == source.md5):
+    if not os.path.lexists(place):
         resumed, downloaded = download(source, place, progress)
+    elif not (place.is_file() and place.stat().st_size == source.size and md5_of(place) == source.md5):
+        raise _taken(place)
     unpacked = tuple(unpack(place, target, source.max_unpacked, progress)) if source.unpack else ()
     if unpacked:
         place.unlink()  # its content is in place; the archive only takes space
@@ -173,12 +176,23 @@ def unpack(archive: Path, target: Path, max_bytes: int, progress: Progress | Non
                 "Remove it and fetch again."
             ) from error
         for name in names:
+            if os.path.lexists(target / name) and not _same(Path(hidden, name), target / name):
+                raise _taken(target / name)
+        for name in names:
             try:
                 (target / name).parent.mkdir(parents=True, exist_ok=True)
                 os.replace(Path(hidden, name), target / name)
             except OSError as error:
                 raise DataError(f"{target / name} cannot be put in place: {error.strerror}. Move it away.") from error
     return [target / name for name in names]
+
+
+def _same(one: Path, other: Path) -> bool:
+    return other.is_file() and filecmp.cmp(one, other, shallow=False)
+
+
+def _taken(place: Path) -> DataError:
+    return DataError(f"{place} is there already, and is not the published file. Move it away, and run again.")
 
 
 def _unpack_hidden(archive: Path, hidden: Path, max_bytes: int, progress: Progress | None) -> list[str]:

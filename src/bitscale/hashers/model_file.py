@@ -62,7 +62,7 @@ def _words(hasher: Hasher) -> dict[str, Any]:
 def read(path: Path) -> tuple[dict[str, Any], Arrays]:
     """The metadata and arrays of a hasher file; what they must be is checked by `load_hasher`."""
     if not path.is_file():
-        raise FileError(f"there is no hasher file {path}. Make one: `bitscale train`, or hasher.save.")
+        raise FileError(f"there is no hasher file {path}. Make one: `bitscale train`, or `bitscale evaluate --save`.")
     if path.suffix == ".onnx":
         raise FileError(f"{path} is an ONNX file, for other programs. bitscale reads the .safetensors it was made of.")
     try:

@@ -70,7 +70,8 @@ def model_path(path: str | Path) -> Path:
     if not Path(path).exists():
         names = ", ".join(bundled_names())
         raise FileError(
-            f"there is no hasher file {path}. Make one (`bitscale train`, hasher.save), or take a bundled one: {names}."
+            f"there is no hasher file {path}. Make one (`bitscale train`, `bitscale evaluate --save`), or take a "
+            f"bundled one: {names}."
         )
     return Path(path)
 

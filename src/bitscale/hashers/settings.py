@@ -29,7 +29,7 @@ def make_settings(kind: type[Hasher], given: Mapping[str, Any]) -> Any:
     known = {each.name: each.default for each in fields(kind.Settings)}
     for name, value in given.items():
         if name not in known:
-            there = ", ".join(f"{said}={default!r}" for said, default in known.items()) or "none"
+            there = ", ".join(f"{said} ({default})" if default else said for said, default in known.items()) or "none"
             raise InputError(f"{kind.name} has no setting {name!r}. Its settings: {there}.")
         wanted = hints[name]
         if isinstance(1.0, wanted) and isinstance(value, int) and not isinstance(value, bool):

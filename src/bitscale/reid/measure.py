@@ -24,7 +24,7 @@ from bitscale.atomic import write_whole
 from bitscale.data.people import People
 from bitscale.data.root import runs_root
 from bitscale.data.sets.array import Vectors
-from bitscale.errors import InputError
+from bitscale.errors import CorruptFile, InputError
 from bitscale.evaluation.fitting import fit_in_folder
 from bitscale.hashers import make_hasher
 from bitscale.networks.installed import require_torch
@@ -128,12 +128,11 @@ def measure(
     shots = "" if how.shots == "single" else f"-{how.shots}"
     path = results / f"{asked.name}{shots}-{split.name}.json"
     if path.is_file():
-        known: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        return known
-    found = measured(asked, split, how, progress)
+        return read_result(path)
+    result = measured(asked, split, how, progress)
     results.mkdir(parents=True, exist_ok=True)
-    write_json(path, found)
-    return found
+    write_json(path, result)
+    return result
 
 
 def measured(asked: Asked, split: PersonSplit, how: How, progress: Steps | None = None) -> dict[str, Any]:
@@ -156,9 +155,31 @@ def _found(split: PersonSplit, far: Far, how: How) -> list[Match]:
     return between_cameras(split.test, far, how) if split.ways is None else [match(split.test, far, *split.ways, how)]
 
 
-def write_json(path: Path, found: Any) -> None:
+def read_result(path: Path) -> dict[str, Any]:
+    """What a result file holds."""
+    result = read_json(path)
+    if not isinstance(result, dict) or not result.get("matches"):
+        raise _foreign(path)
+    return result
+
+
+def read_json(path: Path) -> Any:
+    """The content of a file that `write_json` wrote."""
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise _foreign(path) from error
+
+
+def _foreign(path: Path) -> CorruptFile:
+    return CorruptFile(
+        f"{path} was not written by `bitscale reid measure`, or is damaged. Move it away, and run again."
+    )
+
+
+def write_json(path: Path, content: Any) -> None:
     """A result file, whole or not at all."""
-    text = json.dumps(found, indent=1) + "\n"
+    text = json.dumps(content, indent=1) + "\n"
     write_whole(path, lambda file: file.write(text.encode()))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from bitscale.data.people import People
 from bitscale.data.sets.cuhk03 import load_cuhk03
 from bitscale.errors import BitscaleError
 from bitscale.reid.evaluate import RANKS
-from bitscale.reid.measure import ALL_BITS, Asked, measure, prepared, summary
+from bitscale.reid.measure import ALL_BITS, Asked, measure, prepared, read_result, summary
 from bitscale.reid.persons import SPLITS, TESTED, split
 
 CNN = "mobilenetv2@112"  # in the place of AlexNet's fc7, whose weights cannot be had
@@ -86,16 +85,16 @@ Printed = Mapping[tuple[str, int | None], Mapping[int, float]]
 def lines(results: Path, printed: Printed, plan: Sequence[Asked] = PLAN) -> Iterator[Line]:
     """What is there, in the order of the plan; `printed` gives the paper's rates by method and bits."""
     for asked in plan:
-        found = [_read(path) for path in sorted(results.glob(f"{asked.name}-split-*.json"))]
-        if not found:
+        splits = [read_result(path) for path in sorted(results.glob(f"{asked.name}-split-*.json"))]
+        if not splits:
             continue
-        there, back = summary(found), summary(found, 1)
+        there, back = summary(splits), summary(splits, 1)
         for bits, rates in there.items():
             length = int(bits) if bits.isdecimal() else None
             own = asked.features in ("pixels", CNN) and not asked.teacher  # the paper has no other
             paper = printed.get((PRINTED.get(asked.method, asked.method), length), {}) if own else {}
             shown = "" if bits == ALL_BITS else bits
-            yield Line(asked.label, shown, rates, dict(paper), len(found), back[bits])
+            yield Line(asked.label, shown, rates, dict(paper), len(splits), back[bits])
 
 
 def markdown(rows: Sequence[Line]) -> str:
@@ -109,11 +108,6 @@ def markdown(rows: Sequence[Line]) -> str:
             "| " + " | ".join([row.method, row.bits, *rates, paper, f"{row.back[1][0]:.1f}", str(row.splits)]) + " |"
         )
     return "\n".join(text)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    return found
 
 
 def _steps(show: Callable[[str], None], asked: Asked, number: int) -> Callable[[Any], None]:

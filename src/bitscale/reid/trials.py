@@ -5,13 +5,12 @@ trials.json   a list; each trial has the method, its settings and the rates in p
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from bitscale.errors import InputError
+from bitscale.errors import CorruptFile, InputError
 from bitscale.reid.evaluate import How
-from bitscale.reid.measure import Asked, Steps, measured, write_json
+from bitscale.reid.measure import Asked, Steps, measured, read_json, write_json
 from bitscale.reid.persons import PersonSplit
 
 NAME = "trials.json"
@@ -34,23 +33,31 @@ def trial(
     """Measure settings on a split to choose by, and add a line to the trials; a line that is there is replaced."""
     if split.number >= 0:
         raise InputError(f"settings are chosen on persons that no split tests on. Got {split.name}.")
-    found = {"recipe": asked.recipe, **measured(asked, split, how or How(), progress)}
     path = results / NAME
-    known: list[dict[str, Any]] = json.loads(path.read_text("utf-8")) if path.is_file() else []
-    line = _line(found)
+    known = read_trials(path)  # before any work
+    result = {"recipe": asked.recipe, **measured(asked, split, how or How(), progress)}
+    line = _line(result)
     results.mkdir(parents=True, exist_ok=True)
     write_json(path, [*(one for one in known if _told(one) != _told(line)), line])
-    return found
+    return result
 
 
-def _line(found: dict[str, Any]) -> dict[str, Any]:
+def read_trials(path: Path) -> list[dict[str, Any]]:
+    """The trials that are kept; none where there is no file yet."""
+    known = read_json(path) if path.is_file() else []
+    if not isinstance(known, list) or not all(isinstance(one, dict) and "rates" in one for one in known):
+        raise CorruptFile(f"{path} holds other things than trials of bitscale. Move it away, and run again.")
+    return known
+
+
+def _line(result: dict[str, Any]) -> dict[str, Any]:
     """What is kept of a trial: how it was made, and rates in percent by code length, there and back."""
     rates = {
         bits: [{k: round(100 * way["rates"][k], 1) for k in RANKS if k in way["rates"]} for way in ways]
-        for bits, ways in found["matches"].items()
+        for bits, ways in result["matches"].items()
     }
     names = (*TOLD, "training", "persons", "note", "written_by", "cpu_seconds")
-    return {**{name: found[name] for name in names if name in found}, "rates": rates}
+    return {**{name: result[name] for name in names if name in result}, "rates": rates}
 
 
 def _told(line: dict[str, Any]) -> list[Any]:

@@ -24,7 +24,7 @@ class Table:
     sections: tuple[int, ...] = ()
 
     def rich(self) -> RichTable:
-        """For terminals; control characters are shown as escapes."""
+        """For terminals; control characters are shown as escapes, but a column's name may have two lines."""
         from rich.table import Table as RichTable
         from rich.text import Text
 
@@ -33,8 +33,7 @@ class Table:
             title=Text(visible(self.heading)), title_justify="left", caption=note, caption_justify="left", min_width=76
         )
         for i, name in enumerate(self.columns):
-            lines = "\n".join(map(visible, name.split("\n")))  # ours: names of files stand in cells
-            table.add_column(Text(lines), justify="right" if i else "left")
+            table.add_column(Text("\n".join(map(visible, name.split("\n")))), justify="right" if i else "left")
         for i, line in enumerate(self.rows, 1):
             table.add_row(*(Text(visible(cell)) for cell in line), end_section=i in self.sections)
         return table

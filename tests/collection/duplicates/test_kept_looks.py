@@ -1,5 +1,8 @@
 """Looks kept across a stop: the same call goes on, gives the same, and leaves nothing behind."""
 
+import hashlib
+from pathlib import Path
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -9,14 +12,14 @@ from bitscale.collection.duplicates.kept_looks import kept_looks
 
 
 @pytest.fixture
-def paths(tmp_path, monkeypatch):
+def files(tmp_path, monkeypatch):
     monkeypatch.setenv("BITSCALE_RUNS", str(tmp_path / "runs"))
     monkeypatch.setattr(module, "STRETCH", 4)
     rng = np.random.default_rng(0)
     for i in range(11):
         Image.fromarray(rng.integers(0, 256, (40, 30), np.uint8)).save(tmp_path / f"{i:02}.png")
     (tmp_path / "03.png").write_bytes(b"rubbish")
-    return [str(tmp_path / f"{i:02}.png") for i in range(11)]
+    return [(str(tmp_path / f"{i:02}.png"), None) for i in range(11)]
 
 
 def same(some, others):
@@ -25,19 +28,26 @@ def same(some, others):
 
 
 @pytest.mark.parametrize("stop", [1, 4, 6, 10])
-def test_a_stopped_call_goes_on(paths, stop, tmp_path, monkeypatch):
-    whole = list(kept_looks(paths, workers=1))
+def test_a_stopped_call_goes_on(files, stop, tmp_path, monkeypatch):
+    whole = list(kept_looks(files, workers=1))
     assert whole[3] is None
     assert not list((tmp_path / "runs").glob("*"))
-    first = kept_looks(paths, workers=1)
+    first = kept_looks(files, workers=1)
     some = [next(first) for _ in range(stop)]
     first.close()  # what Ctrl-C comes to
     read, real = [], module.decode_files
     monkeypatch.setattr(
         module, "decode_files", lambda rest, *more, **how: read.append(len(rest)) or real(rest, *more, **how)
     )
-    rest = list(kept_looks(paths, workers=1))
+    rest = list(kept_looks(files, workers=1))
     assert read == [11 - stop]
     same(some, whole[:stop])
     same(rest, whole)
     assert not list((tmp_path / "runs").iterdir())
+
+
+def test_a_file_that_holds_another_picture_by_now_is_not_seen(files):
+    [whole] = kept_looks(files[:1], workers=1)
+    content = hashlib.sha256(Path(files[0][0]).read_bytes()).digest()
+    assert list(kept_looks([(files[0][0], content)], workers=1)) == [whole]
+    assert list(kept_looks([(files[1][0], content)], workers=1)) == [None]

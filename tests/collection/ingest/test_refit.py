@@ -5,9 +5,11 @@ import pytest
 
 from bitscale.collection import Collection
 from bitscale.collection.ingest.default_model import default_hasher
+from bitscale.collection.ingest.kept_features import left_at
 from bitscale.collection.ingest.refit import note_fitted, refit, refits_by_itself
 from bitscale.collection.ingest.reindex import reindex
 from bitscale.errors import InputError
+from bitscale.features.pixels import PixelFeatures
 from tests.collection.folders import fill, model
 
 PIXELS = "pixels@8"
@@ -40,6 +42,27 @@ def test_it_says_so_and_is_fitted_anew(grown):
     assert not refits_by_itself(grown)
     paths = [item.path for item in grown.items()]
     assert [row[0].distance for row in grown.search(paths, k=1)] == [0] * 12
+
+
+def test_a_stopped_fit_goes_on_and_compact_leaves_nothing_of_it(grown, monkeypatch):
+    def stop(done, total):
+        if done == 5:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(PixelFeatures, "batch_size", 2)  # four are through by then
+    before = grown.model
+    with pytest.raises(KeyboardInterrupt):
+        refit(grown, workers=1, progress=stop)
+    assert left_at(grown.path).exists()
+    seen = []
+    refit(grown, workers=1, progress=lambda done, total: seen.append(done))
+    assert seen[0] == 5  # the first four are not read again
+    assert grown.model != before
+    left = left_at(grown.path)
+    assert not left.exists()
+    left.write_bytes(b"paths of pictures")
+    grown.compact()
+    assert not left.exists()
 
 
 def test_a_model_from_elsewhere_is_not_fitted_anew(grown):

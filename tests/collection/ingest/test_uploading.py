@@ -9,7 +9,7 @@ import pytest
 from bitscale import Collection, load_hasher
 from bitscale.collection import uploads
 from bitscale.collection.ingest.reindex import reindex
-from bitscale.errors import FileError, UnreadablePicture
+from bitscale.errors import DataError, FileError, UnreadablePicture
 from tests.server.serving import make_pictures
 
 
@@ -56,6 +56,18 @@ def test_what_is_no_picture_leaves_nothing(home, tmp_path):
         home.upload(bad)
     assert files_of(home) == []
     assert len(home) == 4
+
+
+def test_a_picture_that_changed_since_it_was_encoded_is_refused(home, tmp_path):
+    first, second = tmp_path / "elsewhere" / "00.png", tmp_path / "elsewhere" / "01.png"
+    arrived = home.arrived(first)
+    first.write_bytes(second.read_bytes())
+    with pytest.raises(DataError, match="has changed while it was taken in"):
+        home.upload(arrived)
+    assert [path.name for path in files_of(home)] == [uploads.MARK]  # the next writer tidies up
+    assert len(home) == 4
+    assert home.upload(first) == (4, True)
+    assert home.verify(files=True, codes="all").ok
 
 
 def test_sync_of_the_folder_around_leaves_uploads_alone(home, tmp_path):

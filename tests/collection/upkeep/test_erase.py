@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from bitscale.collection import Collection
+from bitscale.collection.duplicates.kept_looks import kept_looks
 from bitscale.collection.segments.manifest import Manifest, read_manifests
 from bitscale.collection.store.database import Database
 from bitscale.collection.store.rows import unpacked_ids
@@ -86,6 +87,13 @@ def grep(folder, wanted):
     return [one for one in wanted if one in data]
 
 
+def stop_duplicates(files):
+    """Leave what `duplicates` leaves when it is stopped while it looks at pictures."""
+    looks = kept_looks(files, workers=1)
+    next(looks)
+    looks.close()
+
+
 def test_nothing_of_a_person_is_left(cameras):
     ids = cameras.select("person=17").tolist()
     wanted = traces(cameras, ids)
@@ -93,14 +101,13 @@ def test_nothing_of_a_person_is_left(cameras):
     assert set(ids) < ids_kept(cameras.path)
     left = cameras.path.with_name(f".{cameras.path.name}.fitting")
     left.write_bytes(wanted[0])
-    looks = runs_root() / "duplicates-0123"
-    looks.mkdir(parents=True)
-    (looks / "000000.npz").write_bytes(b"small pictures")
+    stop_duplicates([(item.path, item.content) for item in cameras.items()])
+    assert len(list(runs_root().rglob("*.npz"))) == 1
     erased = cameras.erase("person=17")
     assert (erased.removed, erased.caches, erased.backups) == (4, 2, [])
     assert grep(cameras.path, wanted) == []
     assert not left.exists()
-    assert not looks.exists()
+    assert not list(runs_root().iterdir())
     assert not set(ids) & ids_kept(cameras.path)
     assert len(cameras) == 8
     assert cameras.select("person=16").size == cameras.select("person=18").size == 4
@@ -134,6 +141,23 @@ def test_backups_that_still_hold_a_person_are_named(cameras, tmp_path):
     erased = cameras.erase(["person=17", "camera=2"])
     held = {Path(one.path).name: one.holds for one in erased.backups}
     assert held == {"one.bsc": 4, "two.bsc": None}
+
+
+@pytest.mark.parametrize("where", ["person=17", "person=18"])
+def test_what_was_stopped_is_completed_by_the_next_call(cameras, tmp_path, where):
+    """A reader may keep the log from being emptied, and Ctrl-C may come: by then the items are gone from the rows."""
+
+    def stopped():
+        raise KeyboardInterrupt
+
+    cameras.backup(tmp_path / "one.bsc")
+    with pytest.raises(KeyboardInterrupt):
+        erasing.erase(cameras, "person=17", stopped, list)
+    assert cameras.select("person=17").size == 0
+    also = cameras.select(where).size
+    erased = cameras.erase(where)
+    assert (erased.removed, [one.holds for one in erased.backups]) == (4 + also, [4 + also])
+    assert cameras.erase(where).removed == 0
 
 
 def test_what_keeps_something_of_items_can_add_itself(cameras, monkeypatch):

@@ -1,7 +1,7 @@
 """Looks that a stop does not lose, of pictures whose looks a collection does not keep: on disk until all are seen.
 
 A folder holds `000000.npz`, `000001.npz`, ...: consecutive pictures, a look each, their sizes in full, and whether they
-could be read. The folder's name comes from the files' names, sizes and times of change.
+could be read. The folder's name comes from the files' names, sizes, times of change and contents.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bitscale.collection.store.seen import Seen
+from bitscale.collection.store.seen import UNFINISHED_LOOKS, Seen
 from bitscale.data.unfinished import file_identity, finished, keep_arrays, kept_arrays, unfinished
 from bitscale.pictures.arrays import Picture
 from bitscale.pictures.form import Form
@@ -60,23 +60,29 @@ class Shelf:
                 yield Seen(width, height, look.tobytes(), {}) if read else None
 
 
-def kept_looks(paths: Sequence[str], workers: int | None = None) -> Generator[Seen | None, None, None]:
-    """What is seen of picture files in order, None where one cannot be read; a stopped call's are not read anew."""
-    shelf = Shelf(unfinished("looks", [file_identity(path) for path in paths]))
+def kept_looks(
+    files: Sequence[tuple[str, bytes | None]], workers: int | None = None
+) -> Generator[Seen | None, None, None]:
+    """What is seen of pictures in order, of each its path and content; what a stopped call has seen is not read anew.
+
+    None stands for a picture that cannot be read, or whose file holds another content.
+    """
+    identity = [[*file_identity(path), content and content.hex()] for path, content in files]
+    shelf = Shelf(unfinished(UNFINISHED_LOOKS, identity))
     done = 0
     for seen in shelf.take():
         yield seen
         done += 1
     try:
-        with closing(decode_files(paths[done:], FORM, workers=workers)) as pictures:
-            for picture in pictures:
+        with closing(decode_files([path for path, _ in files[done:]], FORM, workers=workers)) as pictures:
+            for (_, content), picture in zip(files[done:], pictures, strict=True):
                 seen = None
-                if isinstance(picture, Picture):
+                if isinstance(picture, Picture) and content in (None, picture.content):
                     seen = Seen(picture.width, picture.height, picture.look, picture.exif)
                 shelf.put(seen)
                 done += 1
                 yield seen
     finally:
-        if done < len(paths):
+        if done < len(files):
             shelf.flush()
     finished(shelf.folder)

@@ -46,16 +46,16 @@ class Pictures(Protocol):
 
 
 class Sights:
-    """The looks of some items by their ids; `unread` counts those whose pictures cannot be read."""
+    """The looks of some items by their ids; `unread` counts pictures that cannot be read or have changed."""
 
     def __init__(self, collection: Pictures, ids: Int, workers: int | None, tell: Progress) -> None:
         self._collection = collection
         self.sizes = collection.sizes()
-        paths = {id: path for id, path, *_ in collection.listing() if id not in self.sizes}
-        missing = [id for id in ids.tolist() if id in paths]
+        files = {id: (path, content) for id, path, _, _, content in collection.listing() if id not in self.sizes}
+        missing = [id for id in ids.tolist() if id in files]
         self.read: dict[int, Seen] = {}  # what the collection does not keep
         self.unread = 0
-        with closing(kept_looks([paths[id] for id in missing], workers)) as seen:
+        with closing(kept_looks([files[id] for id in missing], workers)) as seen:
             for done, (id, one) in enumerate(zip(missing, seen, strict=True), 1):
                 if one is None:
                     self.unread += 1

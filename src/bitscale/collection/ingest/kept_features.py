@@ -16,6 +16,7 @@ import numpy as np
 
 from bitscale.arrays import Float32
 from bitscale.atomic import write_whole
+from bitscale.errors import FileError
 from bitscale.hashers import Hasher
 from bitscale.hashers.classical import ClassicalHasher
 from bitscale.hashers.picture_codes import BATCH, Batch, encode_files
@@ -37,6 +38,22 @@ class Looked:
 
 
 Sample = dict[Found, Looked]  # a file that has changed since is another key
+
+
+def left_at(home: Path) -> Path:
+    """Where a run that was stopped leaves them: beside its collection."""
+    return home.with_name(f".{home.name}.fitting")
+
+
+def forget_left(home: Path) -> bool:
+    """Remove what a stopped run left beside a collection; whether there was anything."""
+    left = left_at(home)
+    there = left.is_file()
+    try:
+        left.unlink(missing_ok=True)
+    except OSError as error:
+        raise FileError(f"{left} cannot be removed: {error.strerror}. Remove it yourself, and run again.") from error
+    return there
 
 
 @contextmanager
@@ -109,6 +126,6 @@ def _read(path: Path, features: str) -> Sample:
         files = [Found(*file) for file in told["files"]]
         pictures = [_picture(one) for one in told["pictures"]]
         usable = told["features"] == features and values.ndim == 2 and len(files) == len(values) == len(pictures)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError, zipfile.BadZipFile):
         return {}
     return dict(zip(files, map(Looked, pictures, values), strict=True)) if usable else {}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from bitscale.arrays import Progress
 from bitscale.collection.ingest.default_model import SAMPLE, hasher_for
-from bitscale.collection.ingest.kept_features import Sample
+from bitscale.collection.ingest.kept_features import kept_features, left_at
 from bitscale.collection.ingest.reindex import Reindexed, reindex
 from bitscale.collection.store.fitted import ENOUGH, NOTE, fitted_on, outgrown
 from bitscale.collection.writing import Writable
@@ -34,6 +36,7 @@ def refit(
     """Fit codes of the same length on the same features anew, on a sample of the pictures as they are now.
 
     The old codes serve until all is there. What the sample's pictures gave is used for their codes, too.
+    Interrupted, the same call goes on where it stopped.
     """
     if fitted_on(collection.notes()) is None:
         raise InputError(
@@ -41,18 +44,10 @@ def refit(
             f"bitscale reindex {collection.path} --model MODEL"
         )
     files = [Found(item.path, item.size, item.modified) for item in collection.items() if item.path]
-    sample: Sample = {}
-    hasher = hasher_for(
-        files,
-        n_bits=collection.n_bits,
-        features=collection.hasher.features,
-        workers=workers,
-        limits=limits,
-        sample=sample,
-        progress=progress,
-    )
-    done = reindex(
-        collection, hasher, workers=workers, drop_missing=drop_missing, limits=limits, known=sample, progress=progress
-    )
-    note_fitted(collection, len(sample))
+    features = collection.hasher.features
+    how: dict[str, Any] = {"workers": workers, "limits": limits, "progress": progress}
+    with kept_features(left_at(collection.path), features) as sample:
+        hasher = hasher_for(files, n_bits=collection.n_bits, features=features, sample=sample, **how)
+        done = reindex(collection, hasher, drop_missing=drop_missing, known=sample, **how)
+        note_fitted(collection, sum(file in sample for file in files))
     return done

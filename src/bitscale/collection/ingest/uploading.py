@@ -48,7 +48,7 @@ def take_in(
         if collection.notes().get(PLACE) != str(collection.path):
             collection.note(PLACE, str(collection.path))
         with marked(collection.path):
-            status = keep(arrived.path, place)
+            status = keep(arrived.path, place, content)
             size, modified = in_range(status.st_size), in_range(status.st_mtime_ns)
             item = NewItem(str(place), content, size, modified, tuple(labels), dict(metadata or {}))
             [id] = collection.apply(codes=arrived.codes, items=[item]).tolist()

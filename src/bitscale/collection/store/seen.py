@@ -27,6 +27,7 @@ CREATE TRIGGER IF NOT EXISTS unseen AFTER DELETE ON items BEGIN DELETE FROM seen
 CREATE TABLE IF NOT EXISTS words (content BLOB PRIMARY KEY, labels TEXT, metadata TEXT) WITHOUT ROWID;
 """
 AT_ONCE = 256  # looks read with one statement
+UNFINISHED_LOOKS = "looks"  # what unfinished work is called in which looks wait that no collection keeps
 
 
 @dataclass(frozen=True)

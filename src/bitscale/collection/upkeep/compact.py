@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from bitscale.collection.ingest.kept_features import forget_left
 from bitscale.collection.segments import seal
 from bitscale.collection.segments.serving import Serving
 from bitscale.collection.store.database import Database
@@ -27,6 +28,7 @@ def compact(folder: Path, database: Database, serving: Serving) -> dict[str, Any
     serving.refresh()
     seal.tidy(folder, database)
     tidy_uploads(folder, database, whole=True)
+    forget_left(folder)
     _forget_staged(database, serving)
     with database.lock:
         database.vacuum()

@@ -13,19 +13,23 @@ The picture files are not bitscale's, and are not touched.
 
 from __future__ import annotations
 
-import shutil
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bitscale.collection.ingest.kept_features import forget_left
 from bitscale.collection.items import Item
 from bitscale.collection.marking import Markable
 from bitscale.collection.opened import Opened
+from bitscale.collection.store.seen import UNFINISHED_LOOKS
 from bitscale.collection.upkeep.backup_notes import noted_backups
 from bitscale.data.root import runs_root
-from bitscale.errors import BitscaleError, FileError
+from bitscale.data.unfinished import finished
+from bitscale.errors import BitscaleError
 
+ERASING = "erasing"  # the note that keeps the ids of items being erased
 Trace = Callable[[Opened, list[Item]], int]  # forgets what it keeps of some items; how many files or rows that were
 
 
@@ -55,19 +59,37 @@ class Erased:
     engines: list[Unreached] = field(default_factory=list)
 
 
-def erase(collection: Markable, where: Any, compact: Callable[[], Any]) -> Erased:
-    """Remove all items for which `where` holds; when this returns nothing of them is left in the collection."""
-    ids = collection.select(where)
-    items = list(collection.items_of(ids.tolist()).values())
-    gone = set(ids.tolist())
+def erase(
+    collection: Markable, where: Any, compact: Callable[[], Any], erase_there: Callable[[], list[Unreached]]
+) -> Erased:
+    """Remove all items for which `where` holds; when this returns nothing of them is left in the collection.
+
+    `erase_there` sees to the engines. A call that was stopped, or failed, is completed by the next one: the ids are
+    noted until all is done.
+    """
+    ids = sorted({*collection.select(where).tolist(), *_begun(collection)})
+    items = list(collection.items_of(ids).values())
+    if ids:
+        collection.note(ERASING, json.dumps(ids))
     for mark in collection.marks():
-        if gone.intersection(mark.right):
+        if set(ids).intersection(mark.right):
             collection.take_back(mark.id)
-    removed = collection.remove(ids) if len(ids) else 0
-    caches = sum(trace(collection, items) for trace in TRACES) if items else 0
+    caches = sum(trace(collection, items) for trace in TRACES) if ids else 0
+    collection.remove(ids)
     compact()
-    still = [look_into(path, ids.tolist()) for path in noted_backups(collection.path)] if removed else []
-    return Erased(removed, caches, [one for one in still if one.holds != 0])
+    still = [look_into(path, ids) for path in noted_backups(collection.path)] if ids else []
+    engines = erase_there() if ids else []
+    if ids:
+        collection.note(ERASING, "")
+    return Erased(len(ids), caches, [one for one in still if one.holds != 0], engines)
+
+
+def _begun(collection: Opened) -> list[int]:
+    """The items that a call before began to erase and did not come to the end with."""
+    try:
+        return [int(id) for id in json.loads(collection.notes().get(ERASING) or "[]")]
+    except (ValueError, TypeError, RecursionError):
+        return []
 
 
 def look_into(path: str, ids: list[int]) -> Backup:
@@ -80,21 +102,15 @@ def look_into(path: str, ids: list[int]) -> Backup:
 
 
 def forget_fitting(collection: Opened, items: list[Item]) -> int:
-    """The features, with paths, that an interrupted first `index` left beside the collection."""
-    left = collection.path.with_name(f".{collection.path.name}.fitting")
-    there = left.is_file()
-    try:
-        left.unlink(missing_ok=True)
-    except OSError as error:
-        raise FileError(f"{left} cannot be removed: {error.strerror}. Remove it yourself, and erase again.") from error
-    return int(there)
+    """The features, with paths, that an interrupted fit left beside the collection."""
+    return int(forget_left(collection.path))
 
 
 def forget_looks(collection: Opened, items: list[Item]) -> int:
     """Small grey pictures of a `duplicates` that was interrupted; whose they are cannot be told, so all of them go."""
-    folders = [folder for folder in runs_root().glob("duplicates-*") if folder.is_dir()]
+    folders = list(runs_root().glob(f"{UNFINISHED_LOOKS}-*"))
     for folder in folders:
-        shutil.rmtree(folder, ignore_errors=True)
+        finished(folder)
     return len(folders)
 
 
