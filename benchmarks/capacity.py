@@ -84,7 +84,8 @@ def of_engine(engine: str) -> list[dict[str, Any]]:
             times.append(time.perf_counter() - start)
         point = {"n": n, "seconds": float(np.median(times)), "from": "results/capacity.json"}
         if engine == "postgres":
-            row = index._connection.execute("SELECT pg_total_relation_size(%s)", [index.table]).fetchone()
+            with index._connections.one() as connection:
+                row = connection.execute("SELECT pg_total_relation_size(%s)", [index.table]).fetchone()
             point["bytes"] = int(row[0])
         index.drop()
         print(engine, point, file=sys.stderr, flush=True)

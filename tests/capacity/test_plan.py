@@ -24,6 +24,14 @@ def test_a_power_is_found_again():
     assert Slope(points[:1]).power == 1
 
 
+def test_a_scan_takes_a_time_for_itself_and_one_for_each_code():
+    scan = Slope((Point(10**5, 0.4 + 1e-3), Point(10**6, 0.4 + 1e-2)), scans=True)
+    for n in (10**5, 10**7, 10**10):
+        assert scan.seconds(n) == pytest.approx(0.4 + 1e-8 * n)
+    assert Slope((Point(10**6, 0.5),), scans=True).seconds(10**8) == pytest.approx(50)
+    assert Slope((Point(10**5, 0.6), Point(10**6, 0.5)), scans=True).seconds(10**8) == pytest.approx(50)  # noise
+
+
 def test_an_idle_core_serves_at_once_and_a_busy_one_lets_wait():
     idle, half, full = (simulate(0.01, 1, rate) for rate in (0.01, 40, 70))
     assert idle.median == pytest.approx(0.01, rel=0.05)

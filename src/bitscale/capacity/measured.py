@@ -23,11 +23,12 @@ class Point:
 
 @dataclass(frozen=True)
 class Slope:
-    """How something grows with the number of codes, by a power of it."""
+    """How something grows with the number of codes: by a power of it, or as a scan does."""
 
     points: tuple[Point, ...]
     least: float = 0.0  # power at least
     most: float = 1.0  # no search of ours grows faster than a scan
+    scans: bool = False  # every code is looked at: a time that a query takes at any size, and a time a code
 
     @property
     def power(self) -> float:
@@ -41,8 +42,19 @@ class Slope:
 
     def seconds(self, n: float) -> float:
         """The time of a query among `n` codes: from the nearest point, by the power."""
+        if self.scans:
+            fixed, a_code = self._line()
+            return fixed + a_code * n
         near = min(self.points, key=lambda p: abs(math.log(p.n / n)))
         return float(near.seconds * (n / near.n) ** self.power)
+
+    def _line(self) -> tuple[float, float]:
+        """Seconds that a query takes at any size, and seconds a code: by the smallest and the largest measured."""
+        first, last = min(self.points, key=lambda p: p.n), max(self.points, key=lambda p: p.n)
+        if first.n == last.n or last.seconds <= first.seconds:
+            return 0.0, last.seconds / last.n
+        a_code = (last.seconds - first.seconds) / (last.n - first.n)
+        return max(0.0, first.seconds - a_code * first.n), a_code
 
     def covers(self, n: float) -> bool:
         """Whether `n` lies among the sizes measured."""
@@ -57,7 +69,7 @@ def measured() -> dict[str, Any]:
     return data
 
 
-def slope(engine: str, **how: float) -> Slope:
+def slope(engine: str, *, scans: bool = False) -> Slope:
     """What was measured of an engine."""
     points = measured()[engine]["points"]
-    return Slope(tuple(Point(p["n"], p["seconds"], p.get("bytes", 0)) for p in points), **how)
+    return Slope(tuple(Point(p["n"], p["seconds"], p.get("bytes", 0)) for p in points), scans=scans)

@@ -88,7 +88,7 @@ def _ray(items: int, bits: int, load: Load) -> Row:
 
 def _milvus(items: int, bits: int, load: Load) -> Row:
     """Vectors of float32 in memory, all of them looked at."""
-    facts = slope("milvus")
+    facts = slope("milvus", scans=True)
     size = int(items * (4 * bits + 16))
     seconds = facts.seconds(items) * bits / MEASURED_BITS
     return _row(
@@ -97,7 +97,7 @@ def _milvus(items: int, bits: int, load: Load) -> Row:
 
 
 def _postgres(items: int, bits: int, load: Load) -> Row:
-    facts = slope("postgres")
+    facts = slope("postgres", scans=True)
     known = [p for p in facts.points if p.bytes]
     a_row = (known[-1].bytes / known[-1].n if known else POSTGRES_ROW) + (bits - MEASURED_BITS) / 8
     size = int(items * a_row)
