@@ -1,6 +1,7 @@
 """What all tests share: a skip counts as a failure in CI, and endurance counts run in full under `make torture`."""
 
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -10,6 +11,9 @@ from hypothesis import HealthCheck, settings
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # one core for each worker: threads of torch and BLAS would fight over them
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # begun in the background: what tests start would ignore Ctrl-C
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 TORTURE = bool(os.environ.get("BITSCALE_TORTURE"))
 
