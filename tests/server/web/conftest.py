@@ -56,10 +56,16 @@ def clothes_at(tmp_path_factory):
     return make_clothes(tmp_path_factory.mktemp("page"))
 
 
+@pytest.fixture(scope="session")
+def dyed_at(tmp_path_factory):
+    """Where the collection of dyed clothes is; a worker may come back to these tests after others."""
+    return make_dyed(tmp_path_factory.mktemp("dyed"))
+
+
 @pytest.fixture(scope="module")
-def served(browser, clothes_at):
+def served(browser, clothes_at, dyed_at):
     """The address of a service with two collections; its marks come and go."""
-    with running(clothes_at, make_dyed(clothes_at.parent)) as service:
+    with running(clothes_at, dyed_at) as service:
         yield service.address
 
 
