@@ -11,7 +11,7 @@ from bitscale.embeddings import Embeddings
 from bitscale.errors import InputError, ModelMismatch
 from bitscale.evaluation.scan import squared_blocks
 from bitscale.metrics import code_health, expected_ap, mean, rank
-from tests.cli.run import bitscale
+from tests.cli.run import bitscale, inside
 from tests.hashers.clusters import features
 
 pytestmark = pytest.mark.slow
@@ -107,14 +107,14 @@ def test_from_the_command_line(tmp_path):
     quick = ("--set", "iterations=20", "--set", "images_per_class=5")
     done = bitscale("train", "sample", "euclidean", "--bits", 8, *quick, "--out", model)
     assert done.returncode == 0, done.stderr
-    done = bitscale("evaluate", "sample", "--model", model, "--json")
+    done = inside("evaluate", "sample", "--model", model, "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert {score["ranking"] for score in found["scores"]} == {"squared distance"}
-    each = bitscale("evaluate", "sample", "euclidean", "--bits", "6,4", "--each", *quick, "--metrics", "map", "--json")
+    each = inside("evaluate", "sample", "euclidean", "--bits", "6,4", "--each", *quick, "--metrics", "map", "--json")
     assert [score["bits"] for score in json.loads(each.stdout)["scores"]] == [6, 4], each.stderr
     for words, said in ((("--metrics", "ham2"), "counts differing bits"), (("--bits", "4"), "--each")):
-        refused = bitscale("evaluate", "sample", "--model", model, *words)
+        refused = inside("evaluate", "sample", "--model", model, *words)
         assert refused.returncode == 1
         assert said in refused.stderr
         assert refused.stderr.count("\n") == 1

@@ -30,6 +30,7 @@ def drawn(root):
     return bs.make_hasher("lsh", n_bits=8).fit(bs.load_dataset("mnist", root, "C1", seed=0).train)
 
 
+@pytest.mark.slow
 def test_another_seed_or_protocol_is_refused_with_the_cure(root, drawn, tmp_path):
     for protocol, seed in (("C1", 1), ("P0", 0), ("C2", 0)):
         with pytest.raises(InputError, match=r"trained on mnist, C1, split seed 0.*--protocol C1 --split-seed 0"):
@@ -71,6 +72,7 @@ def test_the_bundled_model_on_the_sample(sample):
     assert "queries may be among" not in told
 
 
+@pytest.mark.slow
 def test_every_printed_result_names_network_recipe_and_optimizer(sample, tmp_path):
     quick = {"iterations": 2, "images_per_class": 3}
     part = sample.train.take(np.arange(200))

@@ -1,7 +1,4 @@
-import time
-
 import numpy as np
-import pytest
 
 from bitscale.evaluation import search
 from bitscale.evaluation.encoding import encode_split
@@ -18,29 +15,6 @@ def test_plain_counts_equal_loops(fitted, small):
             hits = keep[small.database.labels[keep] == small.query.labels[i]]
             assert items.tolist() == [int((away[i, keep] == d).sum()) for d in range(10)]
             assert relevant.tolist() == [int((away[i, hits] == d).sum()) for d in range(10)]
-
-
-def test_blocks_come_in_order_and_few_at_a_time():
-    made = []
-
-    def blocks():
-        for i in range(40):
-            made.append(i)
-            yield i
-
-    seen = []
-    for value in search.ahead(lambda i: time.sleep(0.002 * (i % 3)) or i, blocks(), 2):
-        assert len(made) - len(seen) <= 6
-        seen.append(value)
-    assert seen == list(range(40))
-
-
-def test_an_error_in_a_thread_comes_out():
-    def fail(i):
-        raise ArithmeticError(i)
-
-    with pytest.raises(ArithmeticError):
-        list(search.ahead(fail, iter(range(10)), 2))
 
 
 def test_radii():

@@ -94,7 +94,7 @@ class IndexMachine(RuleBasedStateMachine):
 
 
 IndexMachine.TestCase.settings = settings(max_examples=endurance(1000), stateful_step_count=20, deadline=None)
-TestIndexMachine = IndexMachine.TestCase
+TestIndexMachine = pytest.mark.slow(IndexMachine.TestCase)
 
 
 def test_automatic_ids_are_never_reused_but_own_ones_may_be():

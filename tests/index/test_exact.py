@@ -165,6 +165,7 @@ def crowds(n_bits, n=20_000, n_strays=400):
     return codes, np.arange(len(codes)), queries
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("n_bits", [136, 250, 1024])
 def test_long_codes_that_crowd_around_centres(kernel, n_bits):

@@ -70,6 +70,7 @@ def test_saving_over_an_opened_file_is_safe(saved):
     assert [p.name for p in path.parent.iterdir()] == [path.name]  # no partial files
 
 
+@pytest.mark.slow
 def test_every_mutation_is_detected(saved, tmp_path):
     """Flips, overwrites, insertions, cuts and swapped stretches: nothing opens, nothing large is allocated."""
     _, _, path = saved

@@ -28,6 +28,7 @@ def made(request, tmp_path):
     return name, size, network, find_ready(name, tmp_path / "own.pth")
 
 
+@pytest.mark.slow
 def test_onnxruntime_gives_the_features_of_the_published_network(made):
     name, size, network, weights = made
     layers, arrays = ready_network(name, size, weights, keep=False)
@@ -58,6 +59,7 @@ def test_sizes_of_the_networks_are_the_published_ones():
             assert sum(p.numel() for p in random_network(name).parameters()) == total
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIZES)
 def test_files_of_another_network_are_refused(name, tmp_path):
     state = dict(random_network(name).state_dict())

@@ -15,7 +15,8 @@ from bitscale.errors import DataError, InputError, UnreadablePicture
 from bitscale.pictures.arrays import Picture, read_picture
 from bitscale.pictures.decode import Limits
 from bitscale.pictures.form import Form
-from bitscale.pictures.workers import decode_files
+from bitscale.pictures.workers import _Run, decode_files
+from tests.collection.torture.interrupts import interrupted_after
 from tests.conftest import endurance, until
 from tests.pictures.made import bomb, encoded, save
 from tests.pictures.processes import alive, children
@@ -278,3 +279,25 @@ def test_ten_thousand_good_and_bad_files(tmp_path):
     assert not fine[state == "cut"].any()
     assert all("\n" not in result.reason for result in results if isinstance(result, UnreadablePicture))
     assert not children()
+
+
+def test_a_signal_at_any_step_of_reading_results_leaves_no_thread_waiting():
+    """At every step of the interpreter, in the standard library too: there a lock was taken and never given back."""
+    paths, steps, beyond = list("abcdefgh"), 0, 0
+
+    def decode(run):
+        while rows := run.take(2, wait=True):
+            run.put({row: run.paths[row] for row in rows})
+
+    while beyond < 3:  # how many steps it takes depends on who waits for whom
+        steps += 1
+        run, results = _Run(paths, {}, 2, 1), []
+        thread = threading.Thread(target=decode, args=(run,), daemon=True)
+        thread.start()
+        hit = interrupted_after(lambda run=run, results=results: results.extend(run), steps)
+        run.stop()
+        thread.join(60)
+        assert not thread.is_alive(), steps
+        assert hit or results == paths
+        beyond += not hit
+    assert steps > 200

@@ -8,9 +8,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +25,7 @@ from bitscale.evaluation.scan import integer_blocks, squared_blocks
 from bitscale.hamming import CostTerms, cost_terms, count_terms
 from bitscale.index.exact import ExactIndex
 from bitscale.metrics import Balls, Ranking
+from bitscale.threads import ahead
 
 BLOCK_CELLS = 500_000  # distances of a block: small enough that sorting stays in the cache
 LEAST_ROWS, MOST_CELLS = 8, 4_000_000  # with many items, larger blocks spare passes over all of them
@@ -76,7 +75,9 @@ def score_blocks(
         return Scored(rows, values, ranked, *plain_counts(plain, hits, away, bits))
 
     done = 0
-    for scored in ahead(one, distance_blocks(encoded, bits, ranking), threads or os.cpu_count() or 1):
+    n = threads or os.cpu_count() or 1  # of whose blocks only a few are in memory at a time
+    blocks = distance_blocks(encoded, bits, ranking)
+    for scored in map(one, blocks) if n < 2 else ahead(one, blocks, n, 2 * n):
         done += len(scored.rows)
         if progress:
             progress(f"search with {bits} bits", done, len(split.query))
@@ -139,25 +140,6 @@ def plain_counts(
         for lot in (places.ravel(), places[hits])
     )
     return items, relevant
-
-
-def ahead(work: Callable[[Block], Scored], blocks: Iterator[Block], threads: int) -> Iterator[Scored]:
-    """`work` on every block, in order, on some threads; only a few blocks are in memory at a time."""
-    if threads < 2:
-        yield from map(work, blocks)
-        return
-    waiting: deque[Future[Scored]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            for block in blocks:
-                waiting.append(pool.submit(work, block))
-                if len(waiting) > 2 * threads:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
 
 
 def search_seconds(encoded: Encoded, lengths: Sequence[int], ranking: str) -> list[float]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from bitscale.data.labelled import Images
 from bitscale.errors import InputError
 from bitscale.features.cache import cached_extract
 from bitscale.pictures.form import AS_IT_IS, Form
+from bitscale.threads import ahead
 
 GIST_VERSION = 2  # the only features whose computation has changed
 AnyImages = Images | Sequence[Pixels] | Pixels
@@ -46,6 +46,9 @@ class Features(ABC):
         """What can be done ahead, in another thread, while the batch before is computed."""
         return batch
 
+    def load(self) -> None:  # noqa: B027  # most have nothing to load
+        """Load what `compute` needs, where that takes time: to be done while something else is waited for."""
+
     def extract(self, images: AnyImages, progress: Progress | None = None) -> Float32:
         """The features of all images: float32 (n, d); mapped from the cache where there is one."""
         lazy = as_images(images)
@@ -62,14 +65,10 @@ class Features(ABC):
 
     def blocks(self, images: Images, start: int = 0) -> Iterator[tuple[int, Float32]]:
         """Pairs of (first row, features of some rows), from `start` on; the next batch is read ahead."""
-        with ThreadPoolExecutor(1) as reader:
-            starts = range(start, len(images), self.batch_size)
-            ahead: Future[Any] | None = None
-            for at in starts:
-                ready = ahead or reader.submit(self._read, images, at)
-                after = at + self.batch_size
-                ahead = reader.submit(self._read, images, after) if after < len(images) else None
-                yield at, self.compute(ready.result())
+        starts = range(start, len(images), self.batch_size)
+        read_ahead = ahead(lambda at: self._read(images, at), starts, threads=1, most=1)
+        for at, batch in zip(starts, read_ahead, strict=True):
+            yield at, self.compute(batch)
 
     def _read(self, images: Images, start: int) -> Any:
         return self.prepare(read(images, np.arange(start, min(start + self.batch_size, len(images)))))

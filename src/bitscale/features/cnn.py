@@ -54,13 +54,18 @@ class CnnFeatures(SquareFeatures):
         """Size and weights."""
         return f"size={self.size}, weights={self.weights.name}:{self.weights.sha256[:16]}, v1"
 
-    def compute(self, prepared: Pixels) -> Float32:
-        """(m, size, size, 3) uint8 -> (m, dim)."""
+    def load(self) -> None:
+        """The network, read and handed to onnxruntime."""
         if self.runtime is None:
             layers, arrays = ready_network(self.name, self.size, self.weights, keep=self.keep)
             mean, spread = (np.array(values, np.float32).reshape(3, 1, 1) * 255 for values in self.mean_std)
             normal = {"input_mean": mean, "input_spread": spread}
             self.runtime = Runtime(onnx_bytes(layers, arrays | normal, (3, self.size, self.size), {}))
+
+    def compute(self, prepared: Pixels) -> Float32:
+        """(m, size, size, 3) uint8 -> (m, dim)."""
+        self.load()
+        assert self.runtime is not None
         return self.runtime(prepared)
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 CONTEXT = 77  # tokens, unless anything says otherwise
 OUTPUT = "text_embeds"
-CURE = "pip install tokenizers"
+CURE = "pip install 'bitscale[words]'"
 _KEYS = {"context", "start", "end", "pad", "output"}
 _KINDS = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 

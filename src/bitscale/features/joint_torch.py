@@ -109,8 +109,8 @@ def _imported(name: str, folder: Path) -> Any:
     except ImportError as error:
         package = {"open_clip": "open_clip_torch"}.get(name, name)
         raise DataError(
-            f"{folder} holds a model of {name}, which cannot be imported ({error}). Install it: "
-            f"pip install {package} torch, or put image.onnx, text.onnx and tokenizer.json there."
+            f"{folder} holds a model of {name}, which cannot be imported ({error}). Put image.onnx, text.onnx and "
+            f"tokenizer.json there, or install it: pip install {package} 'bitscale[train]'"
         ) from error
 
 

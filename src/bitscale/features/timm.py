@@ -33,7 +33,7 @@ class TimmFeatures(SquareFeatures):
         try:
             import timm
         except ImportError as error:
-            cure = "pip install timm torch==2.13.0"
+            cure = "pip install timm 'bitscale[train]'"
             raise InputError(f"{name} needs timm, which cannot be imported ({error}). Install it: {cure}") from error
         try:
             self.model: nn.Module = timm.create_model(model, pretrained=True, num_classes=0)

@@ -44,8 +44,9 @@ class Hits:
             beyond = None if self.tied_beyond is None else self.tied_beyond[query]
             return Hits(self.ids[query], self.distances[query], tied_beyond=beyond, lacking=self.lacking)
         query = range(len(self))[query]
-        real = self.ids[query] >= 0
-        return list(zip(self.ids[query][real].tolist(), self.distances[query][real].tolist(), strict=True))
+        ids, distances = self.ids[query].tolist(), self.distances[query].tolist()
+        n = ids.index(-1) if ids and ids[-1] < 0 else len(ids)
+        return list(zip(ids[:n], distances[:n], strict=True))
 
     def __iter__(self) -> Iterator[list[tuple[int, float]]]:
         return (self[i] for i in range(len(self)))
@@ -242,3 +243,30 @@ def check_ids(ids: ArrayLike, n: int | None = None) -> I64:
     if array.size and (array.min() < 0 or array.max() > np.iinfo(np.int64).max):
         raise InputError(f"ids must be between 0 and 2^63 - 1. Got {array.min() if array.min() < 0 else array.max()}.")
     return np.ascontiguousarray(array, np.int64)
+
+
+def refuse_twice(ascending: I64) -> None:
+    """Say that an id is given more than once."""
+    twice = ascending[1:][ascending[1:] == ascending[:-1]]
+    if len(twice):
+        raise InputError(f"id {twice[0]} is given twice. Give every code its own id.")
+
+
+def refuse_known(known: I64) -> None:
+    """Say that ids to be added are there already."""
+    if len(known):
+        raise InputError(
+            f"id {known[0]} is already in this index ({len(known)} such). Remove it first, or choose others."
+        )
+
+
+def refuse_missing(missing: I64) -> None:
+    """Say that ids asked for are not there."""
+    if len(missing):
+        raise InputError(f"id {missing[0]} is not in this index ({len(missing)} such).")
+
+
+def refuse_other(made_by: object, index: Index) -> None:
+    """Say that a filter was made by another index than is searched."""
+    if made_by is not index:
+        raise InputError("where= was prepared by another index. Call prepare on this one.")

@@ -17,7 +17,6 @@ import json
 import struct
 import zlib
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -28,6 +27,7 @@ from bitscale.atomic import write_whole
 from bitscale.errors import CorruptFile, FileError, InputError, NewerFormat
 from bitscale.index.stored import Stored, read_stored, require, whole
 from bitscale.native.layout import U64, Segment
+from bitscale.threads import on_threads
 
 MAGIC = b"BITSCALE"
 VERSION = 1
@@ -205,5 +205,4 @@ def _in_two(work: Callable[[Any], Any], parts: list[Any], size: int) -> list[Any
     """Work on all parts, by two threads where their size is worth it."""
     if size < CHUNK:
         return [work(part) for part in parts]
-    with ThreadPoolExecutor(2) as pool:
-        return list(pool.map(work, parts))
+    return on_threads(work, parts, 2)

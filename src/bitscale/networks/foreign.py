@@ -66,7 +66,7 @@ class OpenVino:
         try:
             import openvino
         except ImportError as error:
-            cure = "pip install openvino"
+            cure = "pip install 'bitscale[openvino]'"
             raise DataError(f"{path} needs openvino, which is not installed. Install it: {cure}") from error
         try:
             core = openvino.Core()

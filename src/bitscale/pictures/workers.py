@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from math import prod
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -101,14 +102,18 @@ def _answers(
         if run.read < len(paths):
             run.stop()
         for thread in threads:
-            if thread.ident is not None:
+            if thread.is_alive():  # one whose start was interrupted finds nothing to do
                 thread.join()
         if pool is None:
             lender.close()
 
 
 class _Run:
-    """The paths to decode, handed out in order, and the results, given out in order."""
+    """The paths to decode, handed out in order, and the results, given out in order.
+
+    Ctrl-C may come while the calling thread is anywhere in here. So it waits by a lock and by queues made in C:
+    a Condition of Python's can be interrupted between its lock and its block, and then nobody ever gets in again.
+    """
 
     def __init__(self, paths: Sequence[str], wanted: Mapping[str, Any], window: int, n_workers: int) -> None:
         self.paths, self.wanted, self.window, self.n_workers = paths, wanted, window, n_workers
@@ -117,69 +122,82 @@ class _Run:
         self.workers: set[Child] = set()
         self.error: BaseException | None = None
         self.stopped = False
-        lock = threading.Lock()
-        self.room, self.ready = threading.Condition(lock), threading.Condition(lock)
+        self._lock = threading.Lock()
+        self._room: SimpleQueue[None] = SimpleQueue()  # a word for each thread that waits for room
+        self._ready: SimpleQueue[None] = SimpleQueue()  # a word for the reader, if it waits
+        self._crowded, self._hungry = 0, False  # how many threads wait for room; whether the reader waits
 
     def take(self, most: int, *, wait: bool) -> list[int]:
         """The next rows to decode: none when all are taken, or, unless `wait`, when there is no room."""
-        with self.room:
-            while wait and not self.stopped and self.taken < len(self.paths) and self._free() < 1:
-                self.room.wait()
-            left = len(self.paths) - self.taken
-            share = max(left // (2 * self.n_workers), 1)  # so that all workers end at about the same time
-            n = 0 if self.stopped else max(min(most, share, left, self._free()), 0)
-            self.taken += n
-            return list(range(self.taken - n, self.taken))
+        while True:
+            with self._lock:
+                if not wait or self.stopped or self.taken >= len(self.paths) or self._free() >= 1:
+                    left = len(self.paths) - self.taken
+                    share = max(left // (2 * self.n_workers), 1)  # so that all workers end at about the same time
+                    n = 0 if self.stopped else max(min(most, share, left, self._free()), 0)
+                    self.taken += n
+                    return list(range(self.taken - n, self.taken))
+                self._crowded += 1
+            self._room.get()
 
     def _free(self) -> int:
         return self.read + self.window - self.taken
 
     def put(self, results: Mapping[int, Result]) -> None:
         """What became of some rows."""
-        with self.ready:
+        with self._lock:
             self.results.update(results)
             if self.read in self.results:
-                self.ready.notify()
+                self._tell_reader()
 
     def fail(self, error: BaseException) -> None:
         """Let whoever reads the results meet this error."""
-        with self.ready:
+        with self._lock:
             self.error = self.error or error
-            self.ready.notify()
+            self._tell_reader()
+
+    def _tell_reader(self) -> None:
+        if self._hungry:
+            self._hungry = False
+            self._ready.put(None)
 
     def __iter__(self) -> Iterator[Result]:
         while self.read < len(self.paths):
-            with self.ready:
-                while self.read not in self.results and self.error is None:
-                    self.ready.wait()
+            some = []
+            with self._lock:
                 if self.error is not None:
                     raise self.error
-                some = []
                 while self.read in self.results:
                     some.append(self.results.pop(self.read))
                     self.read += 1
-                self.room.notify_all()
+                self._hungry = not some
+                crowded, self._crowded = (self._crowded, 0) if some else (0, self._crowded)
+            for _ in range(crowded):
+                self._room.put(None)
+            if not some:
+                self._ready.get()
             yield from some
 
     def enter(self, worker: Child) -> None:
         """A worker to end when all is stopped."""
-        with self.room:
+        with self._lock:
             self.workers.add(worker)
             if self.stopped:
                 worker.process.kill()
 
     def leave(self, worker: Child) -> None:
         """A worker that has ended."""
-        with self.room:
+        with self._lock:
             self.workers.discard(worker)
 
     def stop(self) -> None:
         """Let the threads come to their end, whatever their workers are doing."""
-        with self.room:
+        with self._lock:
             self.stopped = True
             for worker in self.workers:
                 worker.process.kill()
-            self.room.notify_all()
+        for _ in range(self.n_workers):
+            self._room.put(None)
 
 
 def _serve(run: _Run, pool: Pool) -> None:

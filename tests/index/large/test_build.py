@@ -47,6 +47,7 @@ def answers_as(index, codes, ids, queries, where=None):
     assert [list(near[i]) for i in range(len(queries))] == oracle.within(counts, ids, 2)
 
 
+@pytest.mark.slow
 @settings(max_examples=endurance(300))
 @given(
     seed=st.integers(0, 2**32),
@@ -86,6 +87,7 @@ def changed(index, world, ids):
     answers_as(index, codes, ids, world.queries, where=ids[world.rng.random(len(ids)) < 0.4])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "n_bits", "tables", "most"),
     [
