@@ -344,6 +344,7 @@ def main() -> None:
         serve(given.serve)
         return
     results = json.loads(given.out.read_text()) if given.out.exists() else {}
+    results["load_average_before"] = round(os.getloadavg()[0], 1)  # of other work: tails and rates suffer from it
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.folder or Path(scratch)
         for kind in given.kinds if given.only != "uploads" else ():

@@ -24,7 +24,7 @@ from bitscale.errors import ServiceError
 try:
     import httpx
 except ImportError as error:  # pragma: no cover
-    raise ImportError("the client needs httpx. Run: pip install bitscale[client]") from error
+    raise ImportError("the client needs httpx. Run: pip install 'bitscale[client]'") from error
 
 SECONDS = 60.0
 Picture = bytes | str | os.PathLike[str]

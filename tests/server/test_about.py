@@ -1,6 +1,7 @@
-"""What the service tells of a collection: its model, and what that is worth at each length where it was measured."""
+"""What the service tells of a collection: its model, and what that is worth at each length; and of its own mistakes."""
 
 import bitscale as bs
+from tests.server.serving import error_of
 
 
 def test_a_model_that_was_measured_tells_its_map(serve, photos):
@@ -13,3 +14,19 @@ def test_a_model_that_was_measured_tells_its_map(serve, photos):
 def test_one_that_was_not_tells_none(serve, coded):
     info = serve(coded).get("/v1/collections/coded").json()
     assert (info["map_by_bits"], info["map_on"]) == (None, None)
+
+
+def test_a_mistake_of_ours_is_told_in_the_one_shape(serve, coded, caplog):
+    client = serve(coded)
+
+    @client.service.routes.get("/v1/collections/{collection}/broken")
+    async def broken(collection: str):
+        raise ZeroDivisionError("a secret detail")
+
+    answer = client.get("/v1/collections/coded/broken")
+    assert error_of(answer)["type"] == "Mistake"
+    assert answer.status_code == 500
+    assert "secret" not in answer.text
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert "ZeroDivisionError" in caplog.text
+    assert client.get("/v1/collections/coded").status_code == 200

@@ -146,3 +146,19 @@ def test_an_uploaded_picture(serve, photos):
     assert str(photos.parent) not in client.post(at, content=b"no picture", headers=headers).text
     assert error_of(client.post(at, content=b"", headers=headers))["status"] == 422
     assert error_of(client.post(at, content=data, headers={"content-type": "text/plain"}))["status"] == 415
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ("k=0", "k"),
+        ("k=x", "k"),
+        ("nothing=1", "nothing"),
+        ("weights=1&weights=-1", "weights.1"),
+        ("emphasis={", "emphasis"),
+    ],
+)
+def test_parameters_of_a_search_by_picture_are_refused_field_by_field(serve, photos, asked, field):
+    answer = serve(photos).post(f"/v1/collections/photos/search/picture?{asked}", content=b"none")
+    assert answer.status_code == 422
+    assert error_of(answer)["fields"][0]["field"] == f"query.{field}"

@@ -55,6 +55,11 @@ class Refused(HTTPException):
             self.headers.setdefault("Retry-After", str(RETRY_SECONDS))
 
 
+def mistake() -> Refused:
+    """What is said where something of ours failed."""
+    return Refused(500, "a mistake in bitscale; the service's log says more.", "Mistake")
+
+
 class NotFound(Refused):
     """There is nothing of this name here."""
 

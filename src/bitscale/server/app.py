@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bitscale.errors import BitscaleError
-from bitscale.server.answers import Refused, error_answer, refused_for
+from bitscale.server.answers import Refused, error_answer, mistake, refused_for
 from bitscale.server.audit import Audit
 from bitscale.server.bounded import Bounded
 from bitscale.server.guard import Guard
@@ -76,6 +76,7 @@ def make_routes() -> FastAPI:
     app.add_exception_handler(BitscaleError, _failed)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _mistaken)
     return app
 
 
@@ -85,6 +86,11 @@ async def _refused(request: Request, error: Any) -> Response:
 
 async def _failed(request: Request, error: Any) -> Response:
     return error_answer(refused_for(error))
+
+
+async def _mistaken(request: Request, error: Exception) -> Response:
+    """A mistake of ours, which goes on to the log: Starlette would answer in its own words."""
+    return error_answer(mistake())
 
 
 async def _invalid(request: Request, error: Any) -> Response:

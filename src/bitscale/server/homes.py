@@ -6,7 +6,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, TypeVar, cast
@@ -25,6 +25,7 @@ from bitscale.index.engines.address import is_address, parse_address
 from bitscale.machine import cores
 from bitscale.server.answers import NotFound, Refused
 from bitscale.server.duplicates import Finder, Looking
+from bitscale.server.gathered import Gathered
 from bitscale.server.quick import Quick
 from bitscale.server.settings import Settings
 from bitscale.server.shown import Names
@@ -32,6 +33,7 @@ from bitscale.server.work import Threads
 from bitscale.server.writer import Writer
 
 Done = TypeVar("Done")
+Asked = TypeVar("Asked")
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}")
 WATCH_SECONDS = 0.5
 ROOT_SECONDS = 5.0  # folders are looked up again after so long
@@ -46,7 +48,7 @@ class Home:
         self._reader = opened(place, settings)
         self._reopening = threading.Lock()
         self._writer = Writer(Path(place), settings.waiting)
-        self._quick, self._finder = Quick(Path(place)), Finder()
+        self._quick, self._gathered, self._finder = Quick(Path(place)), Gathered(), Finder()
         self._space = space_of(self._reader)
         self.notices: list[str] = []  # what somebody should see to, as of the last second
         self._names: tuple[float, Names | None] = (0.0, None)
@@ -57,9 +59,27 @@ class Home:
 
     async def search(self, work: Callable[[Collection], Done], *, quick: bool) -> Done:
         """The same for a search; at once where that is quicker than handing it to a thread."""
-        if quick and self._quick.may(self._reader):
+        if quick and self.quick:
             return self._quick.run(lambda: self._with_reader(work))
         return await self.read(work)
+
+    @property
+    def quick(self) -> bool:
+        """Whether a search that takes a fraction of a millisecond is done at once just now."""
+        return self._quick.may(self._reader)
+
+    async def search_together(
+        self, kind: Hashable, asked: Asked, work: Callable[[Collection, Sequence[Asked]], Sequence[Done]]
+    ) -> Done:
+        """A quick search, together with those of its kind that come in the same turn of the event loop."""
+
+        def at_once(many: Sequence[Asked]) -> Sequence[Done | None]:
+            if not self._reader.idle:  # a thread came to it meanwhile: nobody waits for that here
+                return [None] * len(many)
+            return self._quick.run(lambda: self._with_reader(lambda photos: work(photos, many)), len(many))
+
+        done: Done | None = await self._gathered.run(kind, asked, at_once)
+        return (await self.read(lambda photos: work(photos, [asked])))[0] if done is None else done
 
     async def look(self, work: Callable[[Collection], Done]) -> Done:
         """The same for work on picture files, which takes longer: in threads of their own."""
@@ -69,6 +89,13 @@ class Home:
         """What `work` makes of the collection, opened for writing; on disk when this returns."""
         self.check_writable()
         return await self._writer.run(work)
+
+    async def write_together(
+        self, kind: str, asked: Asked, work: Callable[[Collection, Sequence[Asked]], Sequence[Done]]
+    ) -> Done:
+        """The same for a change that can share a commit with others of its kind that wait to be written."""
+        self.check_writable()
+        return await self._writer.run_together(kind, asked, work)
 
     def check_writable(self) -> None:
         """Refuse to change anything where the service was told not to."""

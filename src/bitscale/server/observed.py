@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from bitscale.server.answers import Refused, error_answer
+from bitscale.server.answers import error_answer, mistake
 from bitscale.server.audit import Audit
 from bitscale.server.metrics import Metrics
 
@@ -39,24 +39,26 @@ class Observed:
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
-        begun, start, status = False, time.perf_counter(), 500
+        begun, whole, start, status = False, False, time.perf_counter(), 500
 
         async def protected(message: Message) -> None:
-            nonlocal begun, status
+            nonlocal begun, whole, status
             if message["type"] == "http.response.start":
                 begun, status = True, message["status"]
                 there = {name for name, _ in message["headers"]}
                 message["headers"] = [*message["headers"], *(one for one in PROTECTION if one[0] not in there)]
             await send(message)
+            whole = message["type"] == "http.response.body" and not message.get("more_body", False)
 
         try:
             await self._inner(scope, receive, protected)
         except Exception:
             LOG.exception("a mistake in bitscale: %s %s", scope["method"], scope["path"])
-            if begun:
+            if begun and not whole:
                 raise
-            answer: Any = error_answer(Refused(500, "a mistake in bitscale; the service's log says more.", "Mistake"))
-            await answer(scope, receive, protected)
+            if not begun:
+                answer: Any = error_answer(mistake())
+                await answer(scope, receive, protected)
         finally:
             seconds = time.perf_counter() - start
             self._metrics.count(route_of(scope), scope["method"], status, seconds)

@@ -19,6 +19,7 @@ from bitscale.collection.segments.serving import SEGMENTS
 Done = TypeVar("Done")
 SLOW = 0.003  # seconds that a search may keep the event loop, on average
 SETTLED_SECONDS = 5.0  # after new segments came: by then they are named, and loaded by a thread
+LOOK_SECONDS = 0.05  # after which that is looked up again: a new segment is named only after it is on disk
 WEIGHT = 0.1  # of the latest search in the average
 OUTLIER = 2 * SLOW  # one that takes longer counts as this: the machine was busy, or the index was touched first
 LOOK_AGAIN = 100  # searches after which one is tried on the loop again, though they were slow
@@ -30,6 +31,7 @@ class Quick:
     def __init__(self, path: Path) -> None:
         self._segments = path / SEGMENTS
         self._seconds, self._refused = 0.0, 0
+        self._look_at, self._calm = 0.0, False
 
     def may(self, photos: Collection) -> bool:
         """Whether to search on the event loop now."""
@@ -38,16 +40,24 @@ class Quick:
             if self._refused < LOOK_AGAIN:
                 return False
             self._seconds, self._refused = SLOW / 2, 0
-        try:
-            age = time.time() - os.stat(self._segments).st_mtime
-        except OSError:
-            return False
-        return age > SETTLED_SECONDS and photos.idle
+        return photos.idle and self._settled()
 
-    def run(self, work: Callable[[], Done]) -> Done:
-        """Do it, and take the time."""
+    def _settled(self) -> bool:
+        """Whether no segment came or went lately; looked up now and then."""
+        now = time.monotonic()
+        if now >= self._look_at:
+            self._look_at = now + LOOK_SECONDS
+            try:
+                self._calm = time.time() - os.stat(self._segments).st_mtime > SETTLED_SECONDS
+            except OSError:
+                self._calm = False
+        return self._calm
+
+    def run(self, work: Callable[[], Done], searches: int = 1) -> Done:
+        """Do it, and take the time of each of so many searches."""
         start = time.perf_counter()
         try:
             return work()
         finally:
-            self._seconds += WEIGHT * (min(time.perf_counter() - start, OUTLIER) - self._seconds)
+            took = (time.perf_counter() - start) / searches
+            self._seconds += WEIGHT * (min(took, OUTLIER) - self._seconds)

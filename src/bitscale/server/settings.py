@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,7 @@ class Settings:
         if (self.certificate is None) != (self.certificate_key is None):
             raise InputError("TLS takes a certificate and its key. Give both, or none.")
 
-    @property
+    @cached_property
     def keys_required(self) -> bool:
         """Whether every request needs a key: it does wherever others than this machine's users can send one."""
         return self.require_keys or not is_loopback(self.host)

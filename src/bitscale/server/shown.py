@@ -57,9 +57,11 @@ def plain(name: str) -> str:
     return name if name.isascii() else name.encode(errors="surrogateescape").decode(errors="replace")
 
 
-def answer(results: Results, names: Names, collection: str, explain: bool, took: float) -> dict[str, Any]:
-    """The one query of a search as plain data."""
-    relaxed = results.codes.values[0].tolist() if isinstance(results.codes, Relaxed) else None
+def answer(
+    results: Results, names: Names, collection: str, explain: bool, took: float, query: int = 0
+) -> dict[str, Any]:
+    """One query of a search as plain data."""
+    relaxed = results.codes.values[query].tolist() if isinstance(results.codes, Relaxed) else None
     told: dict[str, Any] = {
         "collection": collection,
         "model": results.version.index.model,
@@ -67,18 +69,18 @@ def answer(results: Results, names: Names, collection: str, explain: bool, took:
         "bits": results.bits,
         "took_ms": round(1e3 * took, 3),
         "query": {
-            "id": results.queries[0].id,
-            "code": base64.b64encode(results.signs.packed[0].tobytes()).decode(),
+            "id": results.queries[query].id,
+            "code": base64.b64encode(results.signs.packed[query].tobytes()).decode(),
             "relaxed": relaxed,
         },
     }
     if not explain:
         told["matches"] = [
             {"id": id, "distance": distance, "share": share, "item": names.item(item)}
-            for id, distance, share, item in results.near(0)
+            for id, distance, share, item in results.near(query)
         ]
         return told
-    row = results[0]
+    row = results[query]
     told |= explained(row)
     told["matches"] = [
         {

@@ -44,11 +44,9 @@ class Spool:
         try:
             kind, _ = parse_options_header(request.headers.get("content-type"))
             if kind == b"multipart/form-data":
-                await _part(request, path)
+                size = await _part(request, path)
             elif kind.decode("latin-1").startswith(RAW) or not kind:
-                with path.open("xb") as file:
-                    async for block in request.stream():
-                        file.write(block)
+                size = await _body(request, path)
             else:
                 raise Refused(
                     415,
@@ -56,7 +54,6 @@ class Spool:
                     f"multipart/form-data. Got {kind.decode('latin-1')[:100]!r}.",
                     "UnsupportedMediaType",
                 )
-            size = path.stat().st_size
             if not size:
                 raise Refused(422, "no picture was sent: the request's body is empty.", "InputError")
             yield Upload(path, size)
@@ -71,8 +68,19 @@ class Spool:
         self._folder.cleanup()
 
 
-async def _part(request: Request, path: Path) -> None:
-    """Copy the one file of a form."""
+async def _body(request: Request, path: Path) -> int:
+    """Write the request's body to a new file; how many bytes it has."""
+    size, handle = 0, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with open(handle, "wb", buffering=0) as file:
+        async for block in request.stream():
+            size += len(block)
+            while block:
+                block = block[file.write(block) :]
+    return size
+
+
+async def _part(request: Request, path: Path) -> int:
+    """Copy the one file of a form; how many bytes it has."""
     try:
         form = await request.form(max_files=1, max_fields=MOST_PARTS, max_part_size=1 << 16)
     except (MultiPartException, HTTPException) as error:
@@ -85,5 +93,6 @@ async def _part(request: Request, path: Path) -> None:
         with path.open("xb") as file:
             while block := await part.read(1 << 20):
                 file.write(block)
+            return file.tell()
     finally:
         await form.close()

@@ -105,6 +105,20 @@ def test_a_result_is_clicked_to_search_again_and_back_goes_back(page, served):
     check_accessible(page)
 
 
+@pytest.mark.parametrize("bits", [64, 16, 4])
+def test_grades_are_those_that_the_library_tells(page, served, clothes_at, bits):
+    search_for(page, served, 3, f"&bits={bits}")
+    with bs.Collection.open(clothes_at, read_only=True) as clothes:
+        row = clothes.search(3, k=24, bits=bits)[0]
+    told = {str(match.id): "itself" if match.itself else match.grade for match in row}
+    seen = {
+        tile.get_attribute("data-id"): tile.locator(".badge").inner_text()
+        for tile in page.locator("ol.grid .tile").all()
+    }
+    assert seen
+    assert seen == {id: told[id] for id in seen}
+
+
 def test_the_slider_lets_the_same_index_answer_at_other_lengths(page, served, clothes_at):
     search_for(page, served)
     with bs.Collection.open(clothes_at, read_only=True) as clothes:
@@ -297,6 +311,24 @@ def test_dark_and_phone(browser, served, how):
         assert page.evaluate("document.documentElement.dataset.theme") == ("dark" if "dark" in how else "light")
         page.click("#theme")
         assert page.evaluate("document.documentElement.dataset.theme") == ("light" if "dark" in how else "dark")
+
+
+def test_a_phone_shows_results_and_errors_without_a_search_for_them(browser, served):
+    with page_of(browser, viewport={"width": 390, "height": 844}) as page:
+        search_for(page, served)
+        assert page.locator("ol.grid .tile").first.bounding_box()["y"] < 844
+        assert not page.locator("#latency").is_visible()
+        page.click("#bits summary")
+        assert page.locator("#latency").is_visible()
+        page.click(".jumps >> text=16")
+        page.wait_for_url(re.compile("bits=16"))
+        assert page.locator("#latency").is_visible()  # unfolded it stays
+        check_accessible(page)
+        page.set_viewport_size({"width": 390, "height": 400})
+        page.set_input_files("#file", {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"words"})
+        page.wait_for_selector("#problem >> text=notes.txt is no picture")
+        box = page.locator("#problem").bounding_box()
+        assert 0 <= box["y"] < 400
 
 
 def test_signing_in_and_out(browser, clothes_at, tmp_path):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Annotated, Any
 
 import numpy as np
@@ -61,17 +63,23 @@ def taken_in(photos: Collection, home: Home, arrived: Arrived, about: About) -> 
 )
 async def add_codes(home: HomeOf, body: NewCodes) -> JsonAnswer:
     """Add ready codes of the collection's model, all in one commit."""
-    return JsonAnswer({"ids": await home.write(lambda photos: added_codes(photos, body))}, 201)
+    return JsonAnswer({"ids": await home.write_together("codes", body, added_codes)}, 201)
 
 
-def added_codes(photos: Collection, body: NewCodes) -> list[int]:
-    """The ids of new items."""
-    if body.model != photos.model:
-        raise ModelMismatch(f"this collection holds codes of the model {photos.model!r}. Got those of {body.model!r}.")
-    packed = np.concatenate([unpacked(one.code, photos.n_bits) for one in body.items])
+def added_codes(photos: Collection, bodies: Sequence[NewCodes]) -> list[list[int]]:
+    """The ids of new items, for each request those of its own; one commit for all."""
+    index = photos.index
+    for body in bodies:
+        if body.model != index.model:
+            raise ModelMismatch(
+                f"this collection holds codes of the model {index.model!r}. Got those of {body.model!r}."
+            )
+    items = [one for body in bodies for one in body.items]
+    packed = np.concatenate([unpacked(one.code, index.n_bits) for one in items])
     ids: list[int] = photos.add_codes(
-        Codes(packed, photos.bit_weights, photos.model),
-        labels=[one.labels for one in body.items],
-        metadata=[one.metadata for one in body.items],
+        Codes(packed, index.bit_weights, index.model),
+        labels=[one.labels for one in items],
+        metadata=[one.metadata for one in items],
     ).tolist()
-    return ids
+    ends = list(accumulate(len(body.items) for body in bodies))
+    return [ids[end - len(body.items) : end] for body, end in zip(bodies, ends, strict=True)]

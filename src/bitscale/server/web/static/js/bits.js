@@ -1,7 +1,8 @@
 // The bits slider: the same index at any code length, with what each length costs and what it is worth.
-import { h, show, svg } from "./dom.js";
+import { count, h, show, svg } from "./dom.js";
 
 export const LEAST = 4;
+let unfolded = false; // where there is little room: what a length costs and is worth is folded until asked for
 
 export function draw(place, info, bits, onchange) {
   const least = Math.min(LEAST, info.n_bits);
@@ -22,19 +23,21 @@ export function draw(place, info, bits, onchange) {
   const set = (now) => {
     number.textContent = now;
     slider.setAttribute("aria-valuetext", `${now} bits`);
-    bytes.textContent = `${Number.isInteger(now / 8) ? now / 8 : (now / 8).toFixed(1)} bytes`;
+    bytes.textContent = now === 8 ? "1 byte" : `${Number.isInteger(now / 8) ? now / 8 : (now / 8).toFixed(1)} bytes`;
     weight.textContent = `${(100 * sharesOf(info)[now - 1]).toFixed(0)} %`;
     if (!plain) show(curve, ...drawn(info, now));
     for (const one of jumps.children) one.setAttribute("aria-pressed", String(Number(one.textContent) === now));
   };
   set(bits);
-  show(place, h("div", { class: "card-head" }, h("h2", { id: "bits-title" }, "Bits"), h("span", {}, number, h("span", { class: "muted" }, ` of ${info.n_bits}`))),
-    h("div", {}, slider, h("div", { class: "ends" }, h("span", {}, `${least} shortest`), h("span", {}, `${info.n_bits} all`))), jumps,
+  const more = h("details", { class: "folded cost", open: unfolded || matchMedia("(min-width: 60.01rem)").matches },
+    h("summary", { onclick: () => { unfolded = !more.open; } }, h("span", { class: "small" }, "What this length costs and is worth")),
     h("dl", { class: "facts" },
       h("div", {}, h("dt", {}, "An item takes"), bytes),
       h("div", {}, h("dt", {}, "Answered in"), h("dd", { id: "latency" }, "–")),
       !plain && h("div", {}, h("dt", {}, "Of all weight"), weight),
-      h("div", {}, h("dt", {}, "The index stores"), h("dd", {}, `${info.bytes_per_item} bytes`))), curve);
+      h("div", {}, h("dt", {}, "The index stores"), h("dd", {}, count(info.bytes_per_item, "byte")))), curve);
+  show(place, h("div", { class: "card-head" }, h("h2", { id: "bits-title" }, "Bits"), h("span", {}, number, h("span", { class: "muted" }, ` of ${info.n_bits}`))),
+    h("div", {}, slider, h("div", { class: "ends" }, h("span", {}, `${least} shortest`), h("span", {}, `${info.n_bits} all`))), jumps, more);
 }
 
 function sharesOf(info) {

@@ -4,14 +4,14 @@ import { at, h, show } from "./dom.js";
 import { address, file } from "./query.js";
 import { gradeOf } from "./results.js";
 import { strip } from "./strip.js";
-import { image, nameOf } from "./tile.js";
+import { image, nameOf, sharp } from "./tile.js";
 
 export function draw(state, info, answer, onclose) {
   const dialog = at("compare");
   const match = state.compare === null ? null : answer?.matches.find((one) => one.id === state.compare);
   if (!match) { if (dialog.open) dialog.close(); return; }
   const mine = file();
-  const left = mine ? h("img", { class: "picture", alt: "The picture searched for", src: address() })
+  const left = mine ? h("img", { class: "picture", alt: "The picture searched for", src: address(), onload: (event) => sharp(event.target) })
     : state.query.id !== undefined ? full(state.collection, { id: state.query.id, has_picture: match.item.has_picture }, "The item searched for")
       : h("div", { class: "no-picture" }, state.query.text ? "words" : "a shared code");
   const facts = [["Distance", match.distance.toFixed(Number.isInteger(match.distance) ? 0 : 3)], ["Of the largest possible", `${(100 * match.share).toFixed(1)} %`],
@@ -33,6 +33,6 @@ export function draw(state, info, answer, onclose) {
 
 function full(collection, item, words) {
   if (!item.has_picture) return h("div", { class: "no-picture", "data-words": "no picture" });
-  const shown = h("img", { class: "picture", alt: words, src: api.picture(collection, item.id), onerror: () => { shown.onerror = null; shown.replaceWith(image(collection, item, 512)); } });
+  const shown = h("img", { class: "picture", alt: words, src: api.picture(collection, item.id), onload: () => sharp(shown), onerror: () => { shown.onerror = null; shown.replaceWith(image(collection, item, 512)); } });
   return shown;
 }

@@ -25,6 +25,7 @@ export function problem(error, again) {
   if (!error) { show(at("problem")); return; }
   const retry = again && h("button", { type: "button", onclick: again }, "Try again");
   show(at("problem"), h("div", { class: "problem" }, h("span", {}, error.message), retry));
+  at("problem").scrollIntoView({ block: "nearest" }); // on a phone it stands below how to search
 }
 
 export const bytes = (n) => (n < 1e6 ? `${Math.max(1, Math.round(n / 1e3))} kB` : `${(n / 1e6).toFixed(1)} MB`);

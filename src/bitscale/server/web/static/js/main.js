@@ -16,7 +16,7 @@ import { empty, nothingFits, plainTile, waiting } from "./tile.js";
 
 const K = 24;
 const TITLES = { search: "Search", browse: "Browse", duplicates: "Duplicates" };
-const FOUND = { copy: "this picture is here", "same kind": "something of its kind is here", similar: "something similar is here" };
+const FOUND = { copy: "this picture is here", "same kind": "something of its kind is here" };
 const EXPLAIN_AFTER = 120; // milliseconds without a move of the slider
 
 let state = address.read();

@@ -1,7 +1,7 @@
 // What to search for: a picture that is dropped, pasted or chosen, an item that was clicked, or words.
 import * as api from "./api.js";
 import { at, h, show, svg } from "./dom.js";
-import { image, nameOf } from "./tile.js";
+import { image, nameOf, sharp } from "./tile.js";
 
 let chosen = null; // the file, and an address to show it by; never sent anywhere but to this service
 
@@ -52,7 +52,7 @@ export function draw(place, state, info, take, onclear, onwords) {
   }
   const ofItem = !chosen && state.query.id !== undefined;
   const preview = chosen
-    ? h("img", { class: "picture", src: chosen.address, alt: "The picture searched for" })
+    ? h("img", { class: "picture", src: chosen.address, alt: "The picture searched for", onload: (event) => sharp(event.target) })
     : h("div", { class: "no-picture" }, ofItem ? "" : state.query.text ? "words" : "a shared code");
   const name = h("strong", { id: "asked-name" }, chosen ? chosen.file.name || "Pasted picture" : ofItem ? `item ${state.query.id}` : state.query.text || "A code from a link");
   show(place, h("div", { class: "card-head" }, h("h2", {}, "Searching for"), h("button", { type: "button", class: "quiet small", id: "clear", onclick: onclear }, "Clear")),

@@ -5,7 +5,7 @@ import { image, nameOf } from "./tile.js";
 
 const MEANS = {
   itself: "The item searched for", copy: "The same picture, perhaps with something done to it",
-  "same kind": "Nearer than all but 1 % of random pairs here", similar: "As near as most items here are to their nearest",
+  "same kind": "Nearer than nearly all random pairs here",
   unlike: "No nearer than random pairs here", "cannot tell": "Codes this short, or so few items, cannot tell",
 };
 const copies = new Set(); // of what is searched for: seen by the pictures, which shorter codes and marks do not bring along
@@ -18,7 +18,7 @@ export const forget = () => copies.clear();
 export function gradeOf(match) {
   if (match.itself) return "itself";
   if (copies.has(match.id)) return "copy";
-  return match.grade !== "same kind" && match.verdict === "similar" ? "similar" : match.grade || "cannot tell";
+  return match.grade || "cannot tell";
 }
 
 export function draw(place, state, info, answer, { onagain, oncompare, onmark, marks }) {

@@ -7,10 +7,13 @@ export function image(collection, item, side = 256) {
   const shown = h("img", {
     class: "picture", alt: "", loading: "lazy", decoding: "async", src: api.thumbnail(collection, item.id, side),
     onerror: () => shown.replaceWith(h("div", { class: "no-picture", "data-words": "cannot be shown" })),
-    onload: () => shown.classList.toggle("pixels", shown.naturalWidth < 64),
+    onload: () => sharp(shown),
   });
   return shown;
 }
+
+// Small pictures show their pixels: blurred they would look like bad copies.
+export const sharp = (shown) => shown.classList.toggle("pixels", shown.naturalWidth < 64);
 
 export const nameOf = (item) => (item.name ? item.name.split("/").pop() : `item ${item.id}`);
 
