@@ -1,9 +1,10 @@
 """What the capacity plan stands on: gathers slopes from results/, measures the rest, and writes them into the package.
 
     python benchmarks/capacity.py                  from results/search.json, large.json and engines.json
-    python benchmarks/capacity.py --ray            and times one call of a Ray actor anew
-    python benchmarks/capacity.py --postgres       and PostgreSQL at 100K and 1M codes (after `make engines`)
-    python benchmarks/capacity.py --milvus         and Milvus
+    python benchmarks/capacity.py --ray            and times one call of a Ray actor, and an index of two shards, anew
+    python benchmarks/capacity.py --postgres       and PostgreSQL at 100K, 300K, 1M and 3M codes (after `make engines`)
+    python benchmarks/capacity.py --milvus         and Milvus at 100K, 300K and 1M, also in batches of 100 queries:
+                                                   a lone one waits 0.2 to 0.4 s for what was written before it
 
 Writes results/capacity.json, what was measured here, and src/bitscale/capacity/measured.json.
 """
@@ -13,7 +14,9 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +29,9 @@ from timing import machine
 
 ROOT = Path(__file__).resolve().parents[1]
 OWN, PACKAGE = ROOT / "results" / "capacity.json", ROOT / "src" / "bitscale" / "capacity" / "measured.json"
-SIZES, K, QUERIES, ROUNDS, CALLS = (100_000, 1_000_000), 10, 5, 5, 500
+SIZES = {"postgres": (100_000, 300_000, 1_000_000, 3_000_000), "milvus": (100_000, 300_000, 1_000_000)}
+SHARDED, SHARDS = (100_000, 1_000_000, 3_000_000), 2
+K, QUERIES, ROUNDS, CALLS, BATCH = 10, 5, 5, 500, 100
 
 
 def results(name: str) -> dict[str, Any]:
@@ -54,7 +59,7 @@ def embedded() -> list[dict[str, Any]]:
 
 def engine_points(engine: str, own: dict[str, Any]) -> list[dict[str, Any]]:
     """Of results/capacity.json; and of results/engines.json where another size is there."""
-    points = list(own.get(engine, []))
+    points = list(own.get(engine, {}).get("points", []))
     told = results("engines.json").get(f"search-{engine}", {})
     milliseconds = told.get("ms_a_query")
     if isinstance(milliseconds, dict):
@@ -68,21 +73,21 @@ def engine_points(engine: str, own: dict[str, Any]) -> list[dict[str, Any]]:
 
 def of_engine(engine: str) -> list[dict[str, Any]]:
     """Median seconds of a lone query at each size, and what the table takes where the engine tells."""
-    from engines import empty
+    from engines import cleared, empty
 
     points = []
-    for n in SIZES:
-        codes, queries = generate.codes("c100-10", "mild", n, QUERIES)
+    for n in SIZES[engine]:
+        codes, queries = generate.codes("c100-10", "mild", n, BATCH)
+        cleared(engine, "capacity")
         index = empty(engine, "capacity", codes)
         for first in range(0, n, 100_000):
             index.add(codes[first : first + 100_000])
-        alone, times = [queries[i] for i in range(QUERIES)], []
-        index.search(alone[0], K)
-        for one in alone * ROUNDS:
-            start = time.perf_counter()
-            index.search(one, K)
-            times.append(time.perf_counter() - start)
-        point = {"n": n, "seconds": float(np.median(times)), "from": "results/capacity.json"}
+        index.settle()
+        point = {"n": n, "seconds": lone(index, queries), "from": "results/capacity.json"}
+        if engine == "milvus":
+            point["batched"] = (median_of(lambda index=index, all=queries: index.search(all, K)) - point["seconds"]) / (
+                BATCH - 1
+            )
         if engine == "postgres":
             with index._connections.one() as connection:
                 row = connection.execute("SELECT pg_total_relation_size(%s)", [index.table]).fetchone()
@@ -90,6 +95,40 @@ def of_engine(engine: str) -> list[dict[str, Any]]:
         index.drop()
         print(engine, point, file=sys.stderr, flush=True)
         points.append(point)
+    return points
+
+
+def lone(index: bs.Index, queries: bs.Codes) -> float:
+    """Median seconds of a lone query."""
+    return float(np.median([median_of(lambda i=i: index.search(queries[i], K)) for i in range(QUERIES)]))
+
+
+def median_of(run: Callable[[], object]) -> float:
+    """Median seconds of some rounds, after one that is not counted."""
+    times = []
+    for _ in range(ROUNDS + 1):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return float(np.median(times[1:]))
+
+
+def sharded() -> list[dict[str, Any]]:
+    """A lone query to an index of two shards on a Ray of this machine."""
+    from bitscale.cluster.connection import LOCAL, connected
+    from bitscale.cluster.sharded import ShardedIndex
+
+    points = []
+    with connected(LOCAL):
+        for n in SHARDED:
+            codes, queries = generate.codes("c100-10", "mild", n, QUERIES)
+            with tempfile.TemporaryDirectory() as folder:
+                index = ShardedIndex.create(Path(folder) / "index", codes, SHARDS)
+                points.append(
+                    {"n": n, "shards": SHARDS, "seconds": lone(index, queries), "from": "results/capacity.json"}
+                )
+                index.close()
+            print("ray", points[-1], file=sys.stderr, flush=True)
     return points
 
 
@@ -129,18 +168,18 @@ def main() -> None:
     given = parser.parse_args()
     own = json.loads(OWN.read_text()) if OWN.exists() else {}
     if given.ray:
-        own["ray"] = {**ray_call(), "machine": machine()}
+        own["ray"] = {**ray_call(), "points": sharded(), "machine": machine()}
     for engine in ("postgres", "milvus"):
         if getattr(given, engine):
-            own[engine] = of_engine(engine)
-            own["machine"] = machine()
+            own[engine] = {"points": of_engine(engine), "machine": machine()}
     OWN.write_text(json.dumps(own, indent=1) + "\n")
-    whole = {"embedded": {"points": embedded()}, "machine": machine()}
+    whole = {"embedded": {"points": embedded(), "machine": results("search.json").get("machine")}}
     for engine in ("postgres", "milvus"):
         if points := engine_points(engine, own):
-            whole[engine] = {"points": points}
+            whole[engine] = {"points": points, "machine": own.get(engine, {}).get("machine")}
     if "ray" in own:
-        whole["ray"] = {"call_seconds": own["ray"]["call_seconds"], "from": "results/capacity.json"}
+        known = {name: own["ray"][name] for name in ("call_seconds", "points", "machine") if name in own["ray"]}
+        whole["ray"] = {**known, "from": "results/capacity.json"}
     PACKAGE.write_text(json.dumps(whole, indent=1) + "\n")
 
 

@@ -27,7 +27,11 @@ ADDRESSES = FOLDER / "addresses.json"
 MILVUS = TREE / ".venv-milvus" / "bin" / "milvus-server"
 PASSWORD = "of-the-tests"  # servers that listen on this machine alone, while tests run
 MILVUS_TOKEN = "root:Milvus"  # as it comes
-ETCD_PEERS = 2380
+MILVUS_PACE = {  # ms between two looks: every answer waits for one of the first, every loading for the others
+    "proxy.timeTickInterval": 20,
+    "queryCoord.checkInterval": 100,
+    "queryCoord.distPullInterval": 50,
+}
 ENGINES = ("postgres", "pgvector", "milvus")
 
 
@@ -93,32 +97,57 @@ def start_postgres(programs: Path, folder: Path) -> tuple[str, dict]:
 
 
 def start_milvus(folder: Path, tries: int = 3) -> tuple[str, dict]:
-    """Milvus on ports of its own, but for one of its etcd that cannot be chosen: whoever has it is waited for."""
-    names = ["etcd", "root-coord", "proxy-internal", "query-coord", "query-node", "index-coord", "index-node"]
+    """Milvus on ports of its own, those of the etcd inside it too."""
+    names = ["root-coord", "proxy-internal", "query-coord", "query-node", "index-coord", "index-node"]
     names += ["data-coord", "data-node"]
     for tried in range(tries):
         home = folder / str(tried)
         home.mkdir(parents=True)
-        wait_until(lambda: not listens(ETCD_PEERS), 30)
-        port, *others = free_ports(1 + len(names))
+        port, clients, peers, *others = free_ports(3 + len(names))
         ports = [f"--{name}-port={other}" for name, other in zip(names, others, strict=True)]
-        with (home / "log").open("wb") as log:
-            process = subprocess.Popen(
-                [MILVUS, "--data", home / "data", f"--proxy-port={port}", *ports, "--authorization-enabled=true"],
-                stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True, cwd=home,
-            )  # fmt: skip
+        etcd = home / "etcd.yaml"
+        etcd.write_text(etcd_settings(clients, peers))
+        command = [MILVUS, "--data", home / "data", f"--proxy-port={port}", f"--etcd-port={clients}", *ports]
+        command += [*(f"--extra-config={key}={value}" for key, value in MILVUS_PACE.items())]
+        command += ["--authorization-enabled=true"]
+        end = {"start": [*map(str, command)], "etcd": str(etcd), "home": str(home)}
+        leader = run_milvus(end)
         if wait_until(lambda port=port: listens(port), 90):
-            return f"milvus://127.0.0.1:{port}/{{name}}", {"kill": process.pid}
-        end_group(process.pid)
+            return f"milvus://127.0.0.1:{port}/{{name}}", {"kill": leader, **end}
+        end_group(leader)
     raise TimeoutError(f"Milvus does not start; its logs are in {folder}")
 
 
-def end_group(leader: int) -> None:
+def etcd_settings(clients: int, peers: int) -> str:
+    """Where the etcd inside Milvus listens: its own ports are one machine's, and two Milvus would share them."""
+    at, to = f"http://127.0.0.1:{clients}", f"http://127.0.0.1:{peers}"
+    told = {
+        "name": "default", "listen-client-urls": at, "advertise-client-urls": at,
+        "listen-peer-urls": to, "initial-advertise-peer-urls": to, "initial-cluster": f"default={to}",
+    }  # fmt: skip
+    return "".join(f"{name}: {value}\n" for name, value in told.items())
+
+
+def run_milvus(end: dict) -> int:
+    """Start what `start_milvus` chose, once more if it was there before; the leader of its processes."""
+    home = Path(end["home"])
+    with (home / "log").open("ab") as log:
+        env = {
+            **os.environ,
+            "ETCD_CONFIG_PATH": end["etcd"],
+            "COMMON_SESSION_TTL": "5",
+        }  # seconds: killed, it is back soon
+        return subprocess.Popen(
+            end["start"], stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True, cwd=home, env=env
+        ).pid
+
+
+def end_group(leader: int, first: signal.Signals = signal.SIGTERM) -> None:
     """End a process and its children: asked first, then told."""
-    for sign, seconds in ((signal.SIGTERM, 10), (signal.SIGKILL, 10)):
+    for sign in (first, signal.SIGKILL):
         with suppress(ProcessLookupError):
             os.killpg(leader, sign)
-        if wait_until(lambda: not group_lives(leader), seconds):
+        if wait_until(lambda: not group_lives(leader), 10):
             return
 
 

@@ -32,6 +32,14 @@ def test_a_scan_takes_a_time_for_itself_and_one_for_each_code():
     assert Slope((Point(10**5, 0.6), Point(10**6, 0.5)), scans=True).seconds(10**8) == pytest.approx(50)  # noise
 
 
+def test_what_a_lone_query_waits_for_is_no_work():
+    """0.4 s of waiting, and as much work a code as a batch shows."""
+    waits = Slope(tuple(Point(n, 0.4 + 1e-9 * n, batched=1e-9 * n) for n in (10**5, 10**6)), scans=True)
+    assert waits.waiting == pytest.approx(0.4)
+    assert waits.seconds(10**9) == pytest.approx(1.4)
+    assert Slope((Point(10**5, 0.4), Point(10**6, 0.5)), scans=True).waiting == 0
+
+
 def test_an_idle_core_serves_at_once_and_a_busy_one_lets_wait():
     idle, half, full = (simulate(0.01, 1, rate) for rate in (0.01, 40, 70))
     assert idle.median == pytest.approx(0.01, rel=0.05)

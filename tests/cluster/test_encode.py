@@ -311,6 +311,18 @@ def test_a_killed_driver_and_a_killed_node_cost_only_unfinished_blocks(model, tm
 
 
 @pytest.mark.slow
+def test_local_is_a_ray_of_the_command_s_own(model, tmp_path):
+    folder = folder_of(tmp_path / "in", range(12))
+    words = ["-m", "bitscale", "encode", model, folder, "--ray", "local", "--out", tmp_path / "codes"]
+    env = {**os.environ, "RAY_TMPDIR": "/tmp"}  # sockets want a short path
+    done = subprocess.run([sys.executable, *map(str, words)], capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 0, done.stderr
+    assert "12 codes of 12 bits" in done.stdout
+    codes, _ = read_codes(tmp_path / "codes")
+    assert codes == encoded(model, range(12))
+
+
+@pytest.mark.slow
 def test_no_cluster_there_is_one_line(model, tmp_path):
     folder = folder_of(tmp_path / "in", range(2))
     script = "from bitscale.cli import main; main()"

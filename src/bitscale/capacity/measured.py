@@ -14,11 +14,15 @@ FILE = Path(__file__).with_name("measured.json")
 
 @dataclass(frozen=True)
 class Point:
-    """One measurement: of `n` codes, a lone query's time and the bytes they take (0: not measured)."""
+    """One measurement: of `n` codes, a lone query's time, the bytes they take, and a query's time in a large batch.
+
+    What a lone query waits for, and no core works on, is shared by a batch. 0: not measured.
+    """
 
     n: int
     seconds: float
     bytes: int = 0
+    batched: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -48,9 +52,17 @@ class Slope:
         near = min(self.points, key=lambda p: abs(math.log(p.n / n)))
         return float(near.seconds * (n / near.n) ** self.power)
 
+    @property
+    def waiting(self) -> float:
+        """Seconds of a lone query that no core works: the least that stays of it without its time in a batch."""
+        apart = [p.seconds - p.batched for p in self.points if p.batched]
+        return max(0.0, min(apart, default=0.0))
+
     def _line(self) -> tuple[float, float]:
-        """Seconds that a query takes at any size, and seconds a code: by the smallest and the largest measured."""
+        """Seconds that a query takes at any size, and seconds a code; by a batch's times where those are known."""
         first, last = min(self.points, key=lambda p: p.n), max(self.points, key=lambda p: p.n)
+        if first.batched and last.batched:
+            first, last = (Point(p.n, p.batched + self.waiting) for p in (first, last))
         if first.n == last.n or last.seconds <= first.seconds:
             return 0.0, last.seconds / last.n
         a_code = (last.seconds - first.seconds) / (last.n - first.n)
@@ -72,4 +84,6 @@ def measured() -> dict[str, Any]:
 def slope(engine: str, *, scans: bool = False) -> Slope:
     """What was measured of an engine."""
     points = measured()[engine]["points"]
-    return Slope(tuple(Point(p["n"], p["seconds"], p.get("bytes", 0)) for p in points), scans=scans)
+    return Slope(
+        tuple(Point(p["n"], p["seconds"], p.get("bytes", 0), p.get("batched", 0.0)) for p in points), scans=scans
+    )

@@ -25,7 +25,18 @@ from bitscale.cluster import shard_files as files
 from bitscale.cluster.fleet import Fleet
 from bitscale.codes import Codes, Relaxed
 from bitscale.errors import CorruptFile, FileError, InputError
-from bitscale.index.base import I64, Hits, Index, Neighbours, check_ids, check_k
+from bitscale.index.base import (
+    I64,
+    Hits,
+    Index,
+    Neighbours,
+    check_ids,
+    check_k,
+    refuse_known,
+    refuse_missing,
+    refuse_other,
+    refuse_twice,
+)
 
 ABOUT = "index.json"
 KIND = "sharded index"
@@ -120,14 +131,8 @@ class ShardedIndex(Index):
 
     def _refuse_known(self, new: I64) -> None:
         ascending = np.sort(new)
-        twice = ascending[1:][ascending[1:] == ascending[:-1]]
-        if len(twice):
-            raise InputError(f"id {twice[0]} is given twice. Give every code its own id.")
-        known = self._holding(ascending[ascending < self._next_id])
-        if len(known):
-            raise InputError(
-                f"id {known[0]} is already in this index ({len(known)} such). Remove it first, or choose others."
-            )
+        refuse_twice(ascending)
+        refuse_known(self._holding(ascending[ascending < self._next_id]))
 
     def remove(self, ids: ArrayLike) -> int:
         """Remove items and return how many there were; unknown ids are ignored."""
@@ -144,9 +149,7 @@ class ShardedIndex(Index):
     def get(self, ids: ArrayLike) -> Codes:
         """The codes of some items, in the order asked for."""
         wanted = check_ids(ids)
-        missing = wanted[~np.isin(wanted, self.holding(wanted))]
-        if len(missing):
-            raise InputError(f"id {missing[0]} is not in this index ({len(missing)} such).")
+        refuse_missing(wanted[~np.isin(wanted, self.holding(wanted))])
         packed = np.zeros((len(wanted), (self.n_bits + 7) // 8), np.uint8)
         parts = [wanted % len(self.names) == shard for shard in range(len(self.names))]
         for part, rows in zip(parts, self._whole("get", [(wanted[part],) for part in parts]), strict=True):
@@ -233,8 +236,7 @@ class ShardedIndex(Index):
         if where is None:
             return [None] * len(self.names)
         if isinstance(where, Among):
-            if where.index is not self:
-                raise InputError("where= was prepared by another index. Call prepare on this one.")
+            refuse_other(where.index, self)
             name, ids = where.name, where.ids
         else:
             name, ids = None, np.unique(check_ids(where))

@@ -34,7 +34,7 @@ from bitscale.index.engines.remote import RemoteIndex
 
 BATCHES = {"postgresql": 10_000, "milvus": 50_000}  # items a commit
 COMPARED = 10_000  # items whose digests are compared at a time
-IN_FLIGHT = 2  # batches on their way to the engine
+IN_FLIGHT = {"postgresql": 2, "milvus": 1}  # batches on their way to the engine; PostgreSQL's make their rows ready
 CURSOR, WITH_LOOKS = "cursor", "looks"
 LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # at which a push measures how near items are
 MOST_FACETS = 16_000  # characters
@@ -92,11 +92,13 @@ def push(
             found = compared(collection, index, looks)
         else:
             found = Difference(*settled(index, *apart), np.empty(0, np.int64))
-        done = levelled(collection, index, found, looks, batch or BATCHES[index.address.scheme], progress)
+        with ThreadPoolExecutor(1, "bitscale push") as beside_it:  # while the engine is at work
+            known = beside_it.submit(about, collection)
+            done = levelled(collection, index, found, looks, batch or BATCHES[index.address.scheme], progress)
         if index.facts.approximate is not None:
             index.settle()
             done.recall = recall = measured_recall(collection.index, index)
-        told = {**about(collection), **({} if recall is None else {RECALL: json.dumps(asdict(recall))})}
+        told = {**known.result(), **({} if recall is None else {RECALL: json.dumps(asdict(recall))})}
         if cursor_of(collection).same_items(cursor):
             told |= {CURSOR: str(cursor), WITH_LOOKS: str(looks)}
         index.note(told)
@@ -192,14 +194,15 @@ def _add(collection: Opened, index: RemoteIndex, ids: I64, looks: bool, batch: i
             progress(added + n, len(ids))
         return n
 
-    with ThreadPoolExecutor(IN_FLIGHT, "bitscale push") as pool:
+    in_flight = IN_FLIGHT[index.address.scheme]
+    with ThreadPoolExecutor(in_flight, "bitscale push") as pool:
         for some in _batches(collection, ids, batch):
             living = set(collection.index.holding(_ids(some)).tolist())  # others may have gone meanwhile
             rows = [row for row in some if row[0] in living]
             if not rows:
                 continue
             told, codes = _told(collection, rows, looks, index), collection.index.get(_ids(rows))
-            if len(under_way) == IN_FLIGHT:
+            if len(under_way) == in_flight:
                 added += wait()
             under_way.append((pool.submit(index.put, codes, _ids(rows), told), len(rows)))
         while under_way:

@@ -62,6 +62,10 @@ class Engine:
         """The index there."""
         return self._index
 
+    @property
+    def known(self) -> None:
+        """Nothing: an engine is changed by others."""
+
     def refresh(self) -> int:
         """How many changes there were: what is searched is always the last."""
         return self._index.counted()[1]

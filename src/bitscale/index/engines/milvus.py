@@ -19,7 +19,8 @@ import numpy as np
 from bitscale.errors import EngineError
 from bitscale.index.base import I64
 from bitscale.index.engines.forms import Among, Ask, Ranked
-from bitscale.index.engines.milvus_items import MOST_ROWS, MilvusItems, parts, signs_of
+from bitscale.index.engines.milvus_items import MilvusItems, parts, signs_of
+from bitscale.index.engines.milvus_kept import MOST_ROWS
 from bitscale.index.engines.milvus_server import EFFORT, SECONDS, STRONG
 
 MOST_VALUES = 1 << 22  # of the query vectors in one call: 16 MB

@@ -24,31 +24,34 @@ FACTS_LENGTH = 65_535  # of a text in Milvus
 LOOK_LENGTH = 4_096  # of a look in base64
 BUILT: dict[str, dict[str, int]] = {"IVF_FLAT": {"nlist": 1024}, "HNSW": {"M": 16, "efConstruction": 200}}
 EFFORT: dict[str, dict[str, int]] = {"IVF_FLAT": {"nprobe": 32}, "HNSW": {"ef": 128}}  # of a search
-SECONDS, CONNECT_SECONDS = 30.0, 5.0  # for one call; for the first answer
-TRIES, PAUSE = 4, 0.5
+SECONDS, CONNECT_SECONDS = 30, 5  # for one call; for the first answer. pymilvus heeds whole numbers alone
+RECOVERY_SECONDS = 90  # a server that was killed forgets its old self after half a minute, and loads collections then
+PAUSE, LONGEST_PAUSE = 0.5, 4.0  # before a call is tried again; each time twice as long
+PASSING = ("unavailable", "timeout", "deadline", "rate limit")
+RECOVERING = ("not loaded", "recovering", "not ready", "not healthy")
 STRONG = "Strong"  # reads see what was written before them
 
 
 def again(ask: Callable[..., T], *args: Any, **options: Any) -> T:
-    """Ask up to four times where the server could not be reached."""
+    """Ask, longer and longer apart, as long as a server out of reach, busy or just restarted may get well."""
     from pymilvus.exceptions import MilvusException
 
-    for tried in range(TRIES):
+    start, pause = time.monotonic(), PAUSE
+    while True:
         try:
             return ask(*args, **options)
         except MilvusException as error:
-            if tried == TRIES - 1 or not _passing(error):
+            if time.monotonic() + pause - start > _patience(str(error).lower()):
                 raise
-            time.sleep(PAUSE * 2**tried)
-    raise AssertionError("the last try returns or raises")
+        time.sleep(pause)
+        pause = min(2 * pause, LONGEST_PAUSE)
 
 
-def _passing(error: Exception) -> bool:
-    """Whether asking again may help."""
-    text = str(error).lower()
-    return any(
-        word in text for word in ("unavailable", "timeout", "deadline", "rate limit", "not loaded", "recovering")
-    )
+def _patience(text: str) -> int:
+    """For how many seconds after the first try asking again may help."""
+    if any(word in text for word in RECOVERING):
+        return RECOVERY_SECONDS
+    return SECONDS if any(word in text for word in PASSING) else 0
 
 
 def connect(address: Address) -> MilvusClient:

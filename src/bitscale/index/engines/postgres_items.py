@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from bitscale.codes import Codes
 from bitscale.errors import EngineError, NotInEngine
-from bitscale.index.base import I64, check_ids
+from bitscale.index.base import I64, check_ids, refuse_known
 from bitscale.index.engines.address import Address, parse_address
 from bitscale.index.engines.forms import FORMAT, Among, Beside, Condition, Facts, Stored, other_format
 from bitscale.index.engines.postgres_copy import code_rows, item_rows
-from bitscale.index.engines.postgres_server import Connections, connect, telling
+from bitscale.index.engines.postgres_server import Connections, connect, require_psycopg, telling
 from bitscale.index.engines.postgres_sql import among_sql
-from bitscale.index.engines.remote import RemoteIndex, refuse_known
+from bitscale.index.engines.remote import RemoteIndex
 
 if TYPE_CHECKING:
     import psycopg
@@ -129,21 +129,24 @@ class PostgresItems(RemoteIndex):
             self._insert(codes.packed, ids, rows)
 
     def _insert(self, packed: NDArray[np.uint8], ids: I64 | None, beside: bytes | None = None) -> I64:
+        psycopg, taken = require_psycopg(), False
         with self._transaction() as connection:
             next_id, stamp = self._counters(connection)
             new = np.arange(next_id, next_id + len(packed), dtype=np.int64) if ids is None else ids
-            if ids is not None:
-                known = f"SELECT id FROM {self.table} WHERE id = ANY(%s) ORDER BY id"
-                refuse_known(np.array([id for (id,) in connection.execute(known, (ids.tolist(),))], np.int64))
-            with connection.cursor().copy(f"COPY {self.table} FROM STDIN (FORMAT binary)") as copy:
-                copy.write(code_rows(packed, new, stamp, self.n_bits))
-            if beside is not None:
-                with connection.cursor().copy(f"COPY {self.items} FROM STDIN (FORMAT binary)") as copy:
-                    copy.write(beside)
+            try:
+                _copy(connection, self.table, code_rows(packed, new, stamp, self.n_bits))
+                if beside is not None:
+                    _copy(connection, self.items, beside)
+            except psycopg.errors.UniqueViolation:
+                taken = True
+                raise psycopg.Rollback from None
             connection.execute(
                 f"UPDATE {COLLECTIONS} SET next_id = greatest(next_id, %s), next_stamp = %s, changes = changes + 1"
                 " WHERE name = %s", (int(new.max()) + 1, stamp + 1, self.address.name),
             )  # fmt: skip
+        if taken:
+            refuse_known(self._known(np.unique(new)))
+            raise EngineError(f"{self.address} was changed by another meanwhile. Run the same command again.")
         return new
 
     def _counters(self, connection: psycopg.Connection[Any]) -> tuple[int, int]:
@@ -174,8 +177,7 @@ class PostgresItems(RemoteIndex):
             known = {id for (id,) in connection.execute(there, (ids.tolist(),))}
             kept = np.array([id in known for id in ids.tolist()], np.bool_)
             connection.execute(f"DELETE FROM {self.items} WHERE id = ANY(%s)", (ids.tolist(),))
-            with connection.cursor().copy(f"COPY {self.items} FROM STDIN (FORMAT binary)") as copy:
-                copy.write(item_rows(ids[kept], beside.some(np.flatnonzero(kept))))
+            _copy(connection, self.items, item_rows(ids[kept], beside.some(np.flatnonzero(kept))))
 
     def texts(self, ids: I64) -> dict[int, str]:
         """The texts beside some items, by id."""
@@ -276,6 +278,12 @@ class PostgresItems(RemoteIndex):
         with self._transaction() as connection:
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield connection
+
+
+def _copy(connection: psycopg.Connection[Any], table: str, rows: bytes) -> None:
+    """Add rows in COPY's binary form to a table."""
+    with connection.cursor().copy(f"COPY {table} FROM STDIN (FORMAT binary)") as copy:
+        copy.write(rows)
 
 
 def table_of(address: Address) -> str:

@@ -80,7 +80,7 @@ def telling(address: Address) -> Iterator[None]:
         yield
     except psycopg.Error as error:
         text = " ".join(str(error).split()) or type(error).__name__
-        raise EngineError(f"{address}: {text[:300].rstrip('.')}. {_cure(text, error.sqlstate)}") from None
+        raise EngineError(f"{address}: {text[:300].rstrip('.?')}. {_cure(text, error.sqlstate)}") from None
 
 
 def _cure(text: str, state: str | None) -> str:

@@ -27,6 +27,9 @@ from bitscale.index.base import (
     check_ids,
     check_k,
     check_radius,
+    refuse_missing,
+    refuse_other,
+    refuse_twice,
 )
 from bitscale.index.engines.address import Address
 from bitscale.index.engines.forms import Among, Ask, Beside, Condition, Facts, Ranked, Stored
@@ -150,7 +153,7 @@ class RemoteIndex(Index):
         if len(codes) == 0:
             return np.empty(0, np.int64)
         if new is not None:
-            _refuse_twice(new)
+            refuse_twice(np.sort(new))
         with self._adding:
             return self._insert(codes.packed, new)
 
@@ -169,8 +172,7 @@ class RemoteIndex(Index):
         at = np.searchsorted(there, wanted, sorter=order)
         missing = at == len(there)
         missing[~missing] = there[order[at[~missing]]] != wanted[~missing]
-        if missing.any():
-            raise InputError(f"id {wanted[missing][0]} is not in this index ({int(missing.sum())} such).")
+        refuse_missing(wanted[missing])
         return Codes(packed[order[at]], self.bit_weights, self.model)
 
     def holding(self, ids: ArrayLike) -> I64:
@@ -254,25 +256,9 @@ class RemoteIndex(Index):
             return None
         if not isinstance(where, Among):
             return Among(np.unique(check_ids(where)), np.iinfo(np.int64).max)
-        if where.index is not self:
-            raise InputError("where= was prepared by another index. Call prepare on this one.")
+        refuse_other(where.index, self)
         return where
 
 
 def _asks(terms: CostTerms) -> list[Ask]:
     return [Ask(signs, terms.costs[row % len(terms.costs)]) for row, signs in enumerate(terms.packed)]
-
-
-def _refuse_twice(ids: I64) -> None:
-    ascending = np.sort(ids)
-    twice = ascending[1:][ascending[1:] == ascending[:-1]]
-    if len(twice):
-        raise InputError(f"id {twice[0]} is given twice. Give every code its own id.")
-
-
-def refuse_known(known: I64) -> None:
-    """Say that ids to be added are there already."""
-    if len(known):
-        raise InputError(
-            f"id {known[0]} is already in this index ({len(known)} such). Remove it first, or choose others."
-        )
