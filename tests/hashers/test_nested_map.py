@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from bitscale.hashers.neighbours import SHARPNESS, _gradients, copies_count, learn_directions, signs, unit
-from bitscale.hashers.nested_map import BEFORE, first_directions, nested_map
+from bitscale.hashers.nested_map import BEFORE, first_directions, leading_axes, nested_map
 
 RNG = np.random.default_rng(3)
 SPREADS = 0.9 ** np.arange(24)
@@ -88,3 +88,12 @@ def test_the_same_seed_gives_the_same_map():
     ]
     np.testing.assert_array_equal(maps[0], maps[1])
     assert (maps[0] != maps[2]).any()
+
+
+def test_axes_of_fewer_items_than_features_are_those_of_the_covariance():
+    wide = (np.random.default_rng(0).normal(size=(30, 40)) * 0.8 ** np.arange(40)).astype(np.float32)
+    axes = leading_axes(wide, 10)
+    wanted = np.linalg.eigh(np.cov(wide.T))[1][:, ::-1][:, :10]
+    np.testing.assert_allclose(np.abs((axes * wanted).sum(axis=0)), 1, atol=1e-3)
+    assert leading_axes(wide, 100).shape == (40, 29)
+    assert leading_axes(ITEMS, 100).shape == (24, 24)

@@ -38,6 +38,7 @@ def test_does_not_look_at_labels():
     assert make().fit(other).fingerprint == make().fit(TRAIN).fingerprint
 
 
+@pytest.mark.slow
 def test_learning_keeps_more_neighbours_than_the_start_does():
     """Of the items learned from: how far that carries to others, benchmarks/unsupervised.py measures."""
     x = np.asarray(TRAIN.images)
@@ -46,6 +47,7 @@ def test_learning_keeps_more_neighbours_than_the_start_does():
     assert np.mean(gains) > 0.01, gains
 
 
+@pytest.mark.slow
 def test_long_codes_go_on_improving():
     x = np.asarray(QUERY.images)
     codes = make(256).fit(TRAIN).encode(x)
@@ -54,6 +56,7 @@ def test_long_codes_go_on_improving():
     assert (make(256).fit(TRAIN).bit_weights == 1).all()
 
 
+@pytest.mark.slow
 def test_short_codes_beat_those_of_a_rotation_cut_short():
     codes = make().fit(TRAIN).encode(QUERY.images)
     itq = make_hasher("itq", n_bits=32, features="none").fit(TRAIN).encode(QUERY.images)
@@ -110,3 +113,17 @@ def test_a_map_learned_beforehand_serves_where_there_are_few_pictures():
     codes = hasher.encode_vectors(np.concatenate([x, x * 1.01]))
     near = distances(codes[:3], codes[3:])
     assert (near.argmin(axis=1) == np.arange(3)).all()
+
+
+def test_images_of_another_kind_get_first_bits_of_their_own_before_those_of_the_map():
+    name, rng = "mobilenetv2@224", np.random.default_rng(0)
+    prior = read_prior(name)
+    axes, _ = np.linalg.qr(prior.matrix[:, :64])
+    away = rng.normal(size=(40, 1280))
+    away -= away @ axes @ axes.T  # the map's first bits see nothing of it
+    x = (rng.normal(size=(600, 40)) * 0.8 ** np.arange(40) @ away).astype(np.float32)
+    for n, n_bits, own in ((600, 300, 256), (599, 300, 0), (600, 20, 20)):
+        hasher = make_hasher("unsupervised", n_bits=n_bits, features=name, steps=5)
+        matrix = hasher.fit_vectors(x[:n], np.zeros(n, np.int64)).arrays["matrix"]
+        assert not np.isclose(matrix[:, :own], prior.matrix[:, :own]).all(axis=0).any()
+        np.testing.assert_allclose(matrix[:, own:], prior.matrix[:, own:n_bits])

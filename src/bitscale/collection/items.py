@@ -81,7 +81,18 @@ def item_of(row: Sequence[Any]) -> Item:
         raise CorruptFile(
             f"labels or metadata of item {id} cannot be read ({error}). Remove the item, or restore a backup."
         ) from None
-    return Item(read_path(path), content, size, modified, names, table, camera, id)
+    item = Item.__new__(Item)  # quicker than its __init__, which goes by object.__setattr__ since it is frozen
+    item.__dict__.update(
+        path=read_path(path),
+        content=content,
+        size=size,
+        modified=modified,
+        labels=names,
+        metadata=table,
+        exif=camera,
+        id=id,
+    )
+    return item
 
 
 @lru_cache(4096)

@@ -198,6 +198,11 @@ class Hasher(ABC):
             return self.extractor.form
         return square_form(self._dim())
 
+    def load(self) -> None:
+        """Load the network behind the features, where there is one: to be done while something else is waited for."""
+        if self.features not in ("none", "pixels"):
+            self.extractor.load()
+
     def save(self, path: str | Path) -> None:
         """Write the fitted hasher to one file: safetensors, with JSON metadata in its header."""
         write(self, Path(path))

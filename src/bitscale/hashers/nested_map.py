@@ -31,21 +31,34 @@ def nested_map(
     rate: float,
     rng: np.random.Generator,
     copies: Float32 | None = None,
+    most_axes: int = AXES,
 ) -> tuple[Float32, Float32]:
     """Mean (d,) and directions (d, n_bits) for features x (n, d), and those of a copy of each where there are any."""
     mean = x.mean(axis=0, dtype=np.float64).astype(np.float32)
     z = unit(x - mean)
-    variance, axes = np.linalg.eigh(covariance(z)[1])
-    n_axes = min(AXES, int((variance > 1e-9 * max(variance[-1], 1e-30)).sum()), len(x) - 1)
-    if variance[-1] < 1e-12 or n_axes < 1:
-        raise InputError("unsupervised cannot learn from items that are all the same. Give others.")
-    axes = axes[:, ::-1][:, :n_axes].astype(np.float32)
+    axes = leading_axes(z, most_axes)
     y = z @ axes
     lengths = [*(length for length in LENGTHS if length < n_bits), n_bits]
     start = first_directions(y, lengths, iterations, rng)
     edited = None if copies is None else unit(unit(copies - mean) @ axes)
     learned = learn_directions(unit(y), start, lengths, steps=steps, rate=rate, rng=rng, copies=edited)
     return mean, axes @ learned
+
+
+def leading_axes(z: Float32, most: int) -> Float32:
+    """Up to `most` principal axes of z (n, d), those along which it spreads most first: (d, p).
+
+    Of fewer items than features they come from the items' products, which is the smaller problem.
+    """
+    n, d = z.shape
+    few = n < d
+    about = z - z.mean(axis=0, dtype=np.float64).astype(np.float32) if few else z
+    variance, found = np.linalg.eigh((about @ about.T).astype(np.float64) / n if few else covariance(z)[1])
+    n_axes = min(most, int((variance > 1e-9 * max(variance[-1], 1e-30)).sum()), n - 1)
+    if variance[-1] < 1e-12 or n_axes < 1:
+        raise InputError("unsupervised cannot learn from items that are all the same. Give others.")
+    axes = found[:, ::-1][:, :n_axes].astype(np.float32)
+    return unit((about.T @ axes).T).T if few else axes
 
 
 def first_directions(y: Float32, lengths: list[int], iterations: int, rng: np.random.Generator) -> Float32:

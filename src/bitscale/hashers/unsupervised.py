@@ -5,7 +5,8 @@ would let a few heavy bits drown what the long rest of a code tells.
 
 For features whose map was learned beforehand on many photographs (`prior`) that map is taken as it is, about a middle
 that the images move: learned further on some hundreds of images, it found fewer neighbours of others. Images of another
-kind, if they are enough, get a map of their own: short codes of both are tried on a third of them.
+kind, if they are enough, get first bits of their own before those of that map: short codes of both are tried on each
+third of them, after a few steps of learning, which tell the kind as well as all of them would.
 """
 
 from __future__ import annotations
@@ -23,13 +24,16 @@ from bitscale.errors import InputError
 from bitscale.hashers.base import Arrays
 from bitscale.hashers.linear import LinearHasher, linear_arrays
 from bitscale.hashers.neighbours import neighbours_kept, unit
-from bitscale.hashers.nested_map import nested_map
+from bitscale.hashers.nested_map import AXES, nested_map
 from bitscale.hashers.prior import WORTH, Prior, read_prior
 from bitscale.hashers.settings import later
 
 ENOUGH = 600  # images: from so many on, a map of their own is tried against one learned beforehand
+TRIED = 1_200  # images of the trial, at most
 SHORT = 32  # bits of the trial
-CLEARLY = 0.02  # of the neighbours: so many more must be kept by a map of their own
+FEW_STEPS = 25  # of learning, for the trial
+OWN = 256  # first bits that images of another kind get; those after them are the map's
+CLEARLY = 0.01  # of the neighbours: so many more must be kept by a map of their own
 
 
 @dataclass(frozen=True)
@@ -77,26 +81,40 @@ class Unsupervised(LinearHasher):
 
     def _learn(self, x: Float32, labels: Labels, rng: np.random.Generator) -> Arrays:
         prior = self._prior(x)
-        if prior is None or (len(x) >= ENOUGH and self._knows_better(x, prior, rng)):
-            mean, matrix = self._learned(x, self.n_bits, rng)
+        if prior is None:
+            mean, matrix = self._learned(x, self.n_bits, self.settings.steps, AXES, rng)
         else:
             mean, matrix = self._moved(x, prior)
+            if len(x) >= ENOUGH and self._knows_better(x, prior, rng):
+                own = min(self.n_bits, OWN)
+                mean, first = self._learned(x, own, self.settings.steps, own, rng)
+                matrix = np.concatenate([first, matrix[:, own:]], axis=1)
         return {**linear_arrays(matrix, mean), "weights": np.ones(self.n_bits, np.float32)}
 
     def _knows_better(self, x: Float32, prior: Prior, rng: np.random.Generator) -> bool:
-        """Whether short codes learned on two thirds of these features keep clearly more neighbours among the others."""
-        order, bits = rng.permutation(len(x)), min(self.n_bits, SHORT)
-        some, others = x[order[len(x) // 3 :]], x[order[: len(x) // 3]]
-        z = unit(others - some.mean(axis=0))
-        kept = []
-        for mean, matrix in (self._learned(some, bits, rng), self._moved(some, prior)):
-            kept.append(neighbours_kept(z, ((others - mean) @ matrix[:, :bits]).astype(np.float32)))
-        return kept[0] > kept[1] + CLEARLY
+        """Whether short codes learned on two thirds of these features keep clearly more neighbours in the other third.
 
-    def _learned(self, x: Float32, n_bits: int, rng: np.random.Generator) -> tuple[Float32, Float32]:
-        """Mean and directions, from these features alone."""
+        Each third is searched once, by codes that the others gave.
+        """
+        order, bits = rng.permutation(len(x))[:TRIED], min(self.n_bits, SHORT)
+        more = []
+        for third in np.array_split(order, 3):
+            some, others = x[np.setdiff1d(order, third)], x[third]
+            z = unit(others - some.mean(axis=0))
+            learned = self._learned(some, bits, min(self.settings.steps, FEW_STEPS), bits, rng)
+            own, general = (
+                neighbours_kept(z, ((others - mean) @ matrix[:, :bits]).astype(np.float32))
+                for mean, matrix in (learned, self._moved(some, prior))
+            )
+            more.append(own - general)
+        return float(np.mean(more)) > CLEARLY
+
+    def _learned(
+        self, x: Float32, n_bits: int, steps: int, axes: int, rng: np.random.Generator
+    ) -> tuple[Float32, Float32]:
+        """Mean and directions, from these features alone, in so many steps along so many of their principal axes."""
         how = self.settings
-        return nested_map(x, n_bits, iterations=how.iterations, steps=how.steps, rate=how.rate, rng=rng)
+        return nested_map(x, n_bits, iterations=how.iterations, steps=steps, rate=how.rate, rng=rng, most_axes=axes)
 
     def _moved(self, x: Float32, prior: Prior) -> tuple[Float32, Float32]:
         """A map learned beforehand, about a middle that these features move."""

@@ -51,6 +51,7 @@ def test_near_copies_stay_near_even_when_they_are_all_there_is(tmp_path):
         assert (bits[0] != bits[1]).sum() <= 8
 
 
+@pytest.mark.slow
 def test_more_pictures_more_learning(tmp_path):
     fill(tmp_path / "in", 210)
     seen = []
@@ -64,6 +65,7 @@ def test_more_pictures_more_learning(tmp_path):
     assert default_hasher([tmp_path / "same"], n_bits=16, features=SMALL, workers=1).name == "lsh"
 
 
+@pytest.mark.slow
 def test_pictures_of_the_sample_are_looked_at_once(tmp_path):
     """Their files hold something else when codes are committed, as old and as large: nobody opens them again."""
     paths = fill(tmp_path / "in", 8)
@@ -106,6 +108,7 @@ default_hasher([sys.argv[1]])
     assert "pip install --no-deps" in out.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_pictures_are_indexed_and_found_without_torch(tmp_path):
     paths = fill(tmp_path / "in", 6)
     code = """import sys
@@ -131,6 +134,7 @@ class Stop(Exception):
     pass
 
 
+@pytest.mark.slow
 def test_an_interrupted_fit_goes_on(tmp_path):
     fill(tmp_path / "in", 40)
     keep = tmp_path / "kept"

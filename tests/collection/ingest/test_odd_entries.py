@@ -11,7 +11,7 @@ from PIL import Image
 
 from bitscale.collection import Collection
 from bitscale.collection.ingest.sync import remembered_roots
-from tests.cli.run import inside
+from tests.cli.run import bitscale, inside
 from tests.collection.folders import model
 from tests.collection.unprivileged import without_privileges
 from tests.conftest import TORTURE
@@ -180,6 +180,7 @@ def home(tmp_path_factory):
     return root
 
 
+@pytest.mark.slow
 def test_each_alone_among_good_pictures(home, tmp_path):
     """Every folder for itself: all its good pictures, whatever stands beside them."""
     with Collection.create(tmp_path / "c.bsc", model()) as collection:
@@ -197,9 +198,9 @@ def test_all_at_once_where_permissions_hold(home, tmp_path):
     model().save(tmp_path / "model.safetensors")
 
     def index():
-        out = inside("index", home, "-c", tmp_path / "c.bsc", "--model", tmp_path / "model.safetensors",
+        out = bitscale("index", home, "-c", tmp_path / "c.bsc", "--model", tmp_path / "model.safetensors",
                      "--folder-labels", "--workers", "1", "--json")  # fmt: skip
-        return out.stdout
+        return out.stdout  # of a program: what is forked from a process with threads may wait for a lock for ever
 
     facts = json.loads(without_privileges(index))
     assert "error" not in facts, facts

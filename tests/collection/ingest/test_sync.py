@@ -76,7 +76,7 @@ def test_changes_are_followed(collection, tmp_path):
     assert collection.verify().ok
 
 
-def test_single_files_and_lists(collection, tmp_path):
+def test_single_files_and_lists(collection, tmp_path, monkeypatch):
     paths = fill(tmp_path / "in", 6)
     assert numbers(add(collection, paths[0])) == (1, 0, 0, 0, 0, 0)
     assert numbers(add(collection, Path(paths[0]))) == (0, 0, 0, 0, 1, 0)
@@ -88,7 +88,7 @@ def test_single_files_and_lists(collection, tmp_path):
         sync(collection, [])
     with Collection.open(collection.path, read_only=True) as reader, pytest.raises(InputError, match="reading only"):
         add(reader, paths[0])
-    os.chdir(tmp_path)
+    monkeypatch.chdir(tmp_path)
     assert numbers(add(collection, "in/b")) == (2, 0, 0, 0, 1, 0)
 
 
@@ -218,6 +218,7 @@ with Collection.open(sys.argv[1]) as collection:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_an_interrupted_run_goes_on(tmp_path, how):
     fill(tmp_path / "in", 300)

@@ -11,6 +11,7 @@ from bitscale.collection.search.explain import (
     code_distances,
     differing,
     measure,
+    random_pairs,
     sample,
     usual_distance,
 )
@@ -34,6 +35,15 @@ def test_chance_is_the_tail_of_the_sum_of_independent_bits():
         else:
             following = sums[order][below.sum()]
             assert exact - 0.04 <= limit <= following + 0.04  # the grid's width
+
+
+@pytest.mark.parametrize("bits", [5, 64, 100])
+def test_random_pairs_of_equal_weights_are_counted_as_others_are(bits):
+    signs = np.random.default_rng(0).random((50, bits)) < 0.3
+    counted = random_pairs(signs, np.full(bits, 0.5))
+    summed = random_pairs(signs, np.full(bits, 0.5) + np.eye(bits)[0] * 1e-9)
+    np.testing.assert_allclose(counted, summed, atol=1e-8)
+    assert len(np.unique(counted)) > 4
 
 
 def test_more_items_and_fewer_bits_ask_for_less_distance():

@@ -19,6 +19,15 @@ def test_codes_that_are_equal_within_a_kind_are_parted_at_the_valley():
     assert 2 < limit < 12
 
 
+def test_kinds_that_stand_apart_are_parted_at_the_valley_though_few_pairs_in_them_are_equal():
+    """As in the demo: ten classes, a tenth of all pairs within one, spread out; they used to be called unlike."""
+    rng = np.random.default_rng(3)
+    pairs = np.concatenate([np.abs(rng.normal(0, 4, 2_000)), rng.normal(32, 6, 18_000)])
+    assert 7 < kind_distance(pairs) < 18
+    few_copies = np.concatenate([np.abs(rng.normal(0, 1, 20)), rng.normal(32, 6, 19_980)])  # no kind, a few pairs
+    assert (few_copies <= kind_distance(few_copies)).mean() <= KIND
+
+
 def test_short_codes_cannot_tell():
     rng = np.random.default_rng(2)
     assert kind_distance(rng.binomial(4, 0.5, 20_000).astype(float)) is None

@@ -1,7 +1,9 @@
 """Queries of every kind become codes in one way, and keep to the end what they are."""
 
 import os
+import sys
 import threading
+import types
 
 import numpy as np
 import pytest
@@ -155,3 +157,10 @@ def test_one_condition_from_many_threads(photos):
     for thread in threads:
         thread.join()
     assert not problems
+
+
+def test_a_search_while_another_thread_loads_pillow_finds(photos, monkeypatch):
+    path = next(iter(paths_of(photos).values()))
+    wanted = photos.search(path, k=3).ids.tolist()
+    monkeypatch.setitem(sys.modules, "PIL.Image", types.ModuleType("PIL.Image"))  # begun, and not yet there
+    assert photos.search(path, k=3).ids.tolist() == wanted

@@ -140,6 +140,7 @@ def test_words_for_numbers_of_bits_and_for_an_empty_collection(photos, tmp_path)
     assert photos.search(codes_for(photos, 1))[0].says == "there is nothing in this collection yet"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [4, [4, 29], "5.png"])
 def test_results_outlive_their_collection(tmp_path, photos, asked):
     """Everything they can tell is told from what they hold, also after the files of the collection are gone."""
@@ -198,6 +199,7 @@ def test_an_item_that_is_not_there_has_an_error_of_its_own(photos):
         photos.item(99)
 
 
+@pytest.mark.slow
 def test_nothing_is_left_for_the_garbage_collector(photos):
     """A service that searches without end would hold on to old versions of the index until the collector comes."""
 

@@ -202,6 +202,7 @@ with Database(__import__("pathlib").Path(sys.argv[1]), read_only=True).reading()
 """
 
 
+@pytest.mark.slow
 def test_the_reader_that_holds_the_log_is_named(photos, monkeypatch):
     from bitscale.collection.store import log_holders as module
 
@@ -224,6 +225,7 @@ def test_the_reader_that_holds_the_log_is_named(photos, monkeypatch):
     assert photos.compact()["items"] == 39
 
 
+@pytest.mark.slow
 def test_vacuum_needs_little_memory(tmp_path):
     """A database of 120 MB is written anew within 48 MB more than before."""
     program = """

@@ -70,6 +70,39 @@ def interrupted_at(operation, line: Line, visit: int, how: str) -> bool:
     return False
 
 
+def interrupted_after(operation, steps: int) -> bool:
+    """Run an operation with a SIGINT pending after so many steps of the interpreter, in whatever module it is then."""
+    left = steps
+
+    def local(frame, event, arg):
+        nonlocal left
+        if event == "opcode":
+            left -= 1
+            if left == 0:
+                sys.settrace(None)
+                frame.f_trace = None
+                thing = _Thing()
+                _KEPT[:] = [_Pending(thing, operator.methodcaller("fire"))]
+        return local
+
+    def begin(frame, event, arg):
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        return local
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        sys.settrace(begin)
+        try:
+            operation()
+        finally:
+            sys.settrace(None)  # a signal that is still pending comes in here
+    except KeyboardInterrupt:
+        return True
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return False
+
+
 def drop_traceback() -> None:
     """Let go of the last interrupt and of all that its traceback holds, as a notebook does at the next error."""
     _LAST.clear()

@@ -53,6 +53,7 @@ def secrets_of(photos, root):
     return items, photos.index.get([item.id for item in items]).packed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["folder", "files", "ids", "where"])
 def test_nothing_is_left(photos, tmp_path, way):
     secret = tmp_path / "secret"

@@ -10,7 +10,6 @@ import csv
 import io
 import json
 import os
-import shlex
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,6 +18,7 @@ from bitscale.collection.duplicates.find import Duplicates
 from bitscale.collection.duplicates.keep import Group, Member
 from bitscale.errors import FileError, InputError
 from bitscale.views.sheet import Kind, Section, Sheet, Tile
+from bitscale.views.text import quoted
 
 ENDINGS = (".json", ".csv", ".sh")
 COLUMNS = ("group", "kind", "action", "why", "id", "size", "width", "height", "modified", "differs", "path")
@@ -156,16 +156,6 @@ def done_to(copy: Member, keep: Member, by: By) -> str:
 def noted(member: Member) -> str:
     """How a picture differs from the one to keep, as a remark."""
     return f"  # {member.differs}" if member.differs else ""
-
-
-def quoted(path: str) -> str:
-    """A path as one word of bash on one line, bytes that are no text and control characters included."""
-    if path and path.isprintable():
-        return shlex.quote(path)
-    escaped = "".join(
-        chr(byte) if 32 <= byte < 127 and chr(byte) not in "\\'" else f"\\x{byte:02x}" for byte in os.fsencode(path)
-    )
-    return f"$'{escaped}'"
 
 
 def sheet(duplicates: Duplicates, title: str) -> Sheet:

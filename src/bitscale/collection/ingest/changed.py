@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from bitscale.collection.uploads import is_upload
 from bitscale.errors import DataError, VanishedFiles
 from bitscale.machine import cores
 from bitscale.pictures.listing import Found, Listing, list_pictures
+from bitscale.threads import on_threads
 
 MISSING_SHARE = 0.1  # of the known pictures below a root: more than this missing is taken for an accident
 
@@ -149,8 +149,7 @@ def _find_moved(plan: Plan, elsewhere: Sequence[Known]) -> None:
     candidates = sorted(file for file in plan.new if file.size in sizes)
     if not candidates:
         return
-    with ThreadPoolExecutor(cores()) as readers:
-        contents = list(readers.map(_content, candidates))
+    contents = on_threads(_content, candidates, cores())
     moved: dict[str, Known] = {}
     for file, content in zip(candidates, contents, strict=True):
         if content is not None and lost.get((file.size, content)):

@@ -146,8 +146,13 @@ def standard_of(codes: Codes, n_items: int, bits: int, usual: float | None) -> S
 def random_pairs(signs: NDArray[np.bool_], weights: Float) -> Float:
     """Distances between PAIRS random pairs of different items of a sample."""
     first, second = np.random.default_rng(SEED).integers(0, len(signs), (2, PAIRS))
-    other = first != second
-    return np.asarray((signs[first[other]] != signs[second[other]]) @ weights)
+    first, second = (rows[first != second] for rows in (first, second))
+    if (weights != weights[0]).any():
+        return np.asarray((signs[first] != signs[second]) @ weights)
+    packed = np.packbits(signs, axis=1)
+    words = np.pad(packed, ((0, 0), (0, -packed.shape[1] % 8))).view(np.uint64)
+    counts = np.bitwise_count(words[first] ^ words[second]).sum(axis=1, dtype=np.int64)
+    return np.asarray(counts * weights[0])
 
 
 def sample(index: Index, next_id: int, n: int) -> Int:

@@ -13,7 +13,7 @@ from bitscale.arrays import Int
 from bitscale.collection.search.explain import Standards
 from bitscale.collection.search.source import Told
 from bitscale.collection.search.version import Version
-from bitscale.collection.segments.serving import Serving
+from bitscale.collection.segments.serving import UNKNOWN, Serving
 from bitscale.collection.store import rows as store
 from bitscale.collection.store.database import Database
 from bitscale.collection.store.seen import has_seen, read_seen
@@ -38,6 +38,12 @@ class Files:
     def index(self) -> Index:
         """The codes, level with the last refresh."""
         return self._serving.index
+
+    @property
+    def known(self) -> store.State | None:
+        """Where the index stands, be it level with the last commit or not; None where it has to be loaded."""
+        state = self._serving.state
+        return None if state == UNKNOWN else state
 
     def refresh(self) -> store.State:
         """Come level with the last commit."""

@@ -2,7 +2,8 @@
 
 copy         the same picture, seen by laying small copies of both over each other (`looks.likeness`): whole, or with
              something done to it
-same kind    codes nearer than those of all but a few random pairs of this collection's items
+same kind    codes nearer than those of all but a few random pairs of this collection's items; where its items stand in
+             kinds that are apart (codes trained for classes), within such a kind
 unlike       neither
 cannot tell  codes of this length cannot: too many random pairs are as near as can be, or there are too few items
 
@@ -30,18 +31,20 @@ LEAST_ITEMS = 20  # below which random pairs say nothing
 def kind_distance(pairs: Float) -> float | None:
     """The largest distance that at most KIND of random pairs stay within.
 
-    Where even the least distance holds more of them, codes were trained to be equal within a kind, and what parts the
-    kinds is the valley between pairs of one kind and of two; None where there is none: then codes cannot tell.
+    Where more than so many pairs lie this side of a valley, the items stand in kinds, as codes do that were trained for
+    classes, and the valley between pairs of one kind and of two parts them. None where even the least distance holds
+    more than KIND of the pairs, and there is no valley: then codes cannot tell.
     """
     ordered = np.sort(pairs)
     at = int(KIND * len(ordered))  # so many pairs may be called the same kind
     if at < 1:
         return None
+    apart = valley(ordered)
+    if apart is not None and ordered[at] < apart:
+        return apart
     below = ordered[: at + 1]
     below = below[below < ordered[min(at, len(ordered) - 1)]]  # whole steps alone
-    if len(below) > at // 2:
-        return float(below[-1])
-    return valley(ordered)
+    return float(below[-1]) if len(below) > at // 2 else apart
 
 
 def valley(ordered: Float) -> float | None:

@@ -12,9 +12,10 @@ among what is found, comes first and does not use up k. What put each row in its
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, overload
 
 import numpy as np
 
@@ -44,7 +45,7 @@ class Ordered:
     """Hits in their final order, and for every query what decided each place."""
 
     hits: Hits | Neighbours
-    decided: tuple[tuple[Decided, ...], ...]
+    decided: Sequence[tuple[Decided, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,12 +140,29 @@ def ordered_hits(ask: Ask, ranking: Ranking, n: int, k: int, own: list[int | Non
 
 def _as_found(hits: Hits, k: int) -> Ordered:
     """Where ids alone tell ties apart, and no item is searched for: the order that the index gives."""
-    decided: list[tuple[Decided, ...]] = []
-    for ids, distances in zip(hits.ids.tolist(), hits.distances.tolist(), strict=True):
-        n = len(ids) if ids[-1] >= 0 else ids.index(-1)
-        ties = [False, *(a == b for a, b in pairwise(distances[:n])), False]  # before and behind each place
-        decided.append(tuple("id" if ties[at] or ties[at + 1] else "distance" for at in range(min(n, k))))
-    return Ordered(replace(hits, ids=hits.ids[:, :k], distances=hits.distances[:, :k]), tuple(decided))
+    first = Hits(hits.ids[:, :k], hits.distances[:, :k], hits.stats, hits.tied_beyond, hits.lacking)
+    return Ordered(first, ByIds(hits, k))
+
+
+class ByIds(Sequence[tuple[Decided, ...]]):
+    """What decided each of the first k places where ids alone tell ties apart; worked out when asked for."""
+
+    def __init__(self, hits: Hits, k: int) -> None:
+        self._hits, self._k = hits, k
+
+    def __len__(self) -> int:
+        return len(self._hits)
+
+    @overload
+    def __getitem__(self, row: int) -> tuple[Decided, ...]: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[tuple[Decided, ...]]: ...
+    def __getitem__(self, row: int | slice) -> tuple[Decided, ...] | list[tuple[Decided, ...]]:
+        if isinstance(row, slice):
+            return [self[i] for i in range(len(self))[row]]
+        distances = [distance for _, distance in self._hits[row]]
+        ties = [False, *(a == b for a, b in pairwise(distances)), False]  # before and behind each place
+        return tuple("id" if ties[at] or ties[at + 1] else "distance" for at in range(min(len(distances), self._k)))
 
 
 def ordered_neighbours(found: Neighbours, ranking: Ranking, own: list[int | None]) -> Ordered:

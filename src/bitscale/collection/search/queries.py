@@ -181,6 +181,7 @@ class Encoder:
     def _file_codes(self, files: dict[int, str], hasher: Hasher, progress: Progress | None) -> Iterator[Answer]:
         places, done = list(files), 0
         check_takes_pictures(hasher)
+        hasher.load()  # while the workers start
         with closing(encode_files(hasher, list(files.values()), pool=self.pool, relax=True)) as batches:
             for batch in batches:
                 for at, (row, picture) in enumerate(zip(batch.places, batch.pictures, strict=True)):
@@ -232,8 +233,8 @@ def item_codes(ids: dict[int, int], index: Index, gone: str) -> Iterator[Answer]
 
 def is_pillow(given: Any) -> bool:
     """Whether this is an image of Pillow's, which need not be loaded to know."""
-    pillow = sys.modules.get("PIL.Image")
-    return pillow is not None and isinstance(given, pillow.Image)
+    image = getattr(sys.modules.get("PIL.Image"), "Image", None)  # another thread may be loading it just now
+    return image is not None and isinstance(given, image)
 
 
 def pixels_of(picture: Any) -> Pixels:

@@ -23,9 +23,10 @@ from bitscale.collection.search.explain import HEAVY, Cutoff, Verdict, code_dist
 from bitscale.collection.search.grades import Grade, graded, look_copies
 from bitscale.collection.search.order import Decided, Ordered
 from bitscale.collection.search.queries import Encoded, Query
+from bitscale.collection.search.shown import match_dict, section_of
 from bitscale.collection.search.version import Version
 from bitscale.collection.store.seen import Seen
-from bitscale.views.sheet import Kind, Section, Sheet, Tile
+from bitscale.views.sheet import Sheet
 
 NOTEBOOK_PICTURES = 24
 SAYS: dict[Verdict, str] = {
@@ -41,12 +42,6 @@ FINDS: dict[Grade, str] = {
     "same kind": "something of its kind is here",
     "unlike": "nothing of its kind here",
     "cannot tell": "codes this short, or so few items, cannot tell one kind from another",
-}
-TILES: dict[Grade, Kind] = {
-    "copy": "same picture",
-    "same kind": "same kind",
-    "unlike": "unlike",
-    "cannot tell": "cannot tell",
 }
 
 
@@ -258,14 +253,25 @@ class Results(Sequence[Row]):
         self.items, self.version, self.bits, self.counted = items, version, bits, counted
         self.seen, self.seen_queries, self.matching = seen or {}, encoded.seen, matching
         self._weights = encoded.codes.bit_weights if weights is None else np.asarray(weights, np.float64)
-        self._rows = WeakValueDictionary[int, Row]()  # those in use: each refers to these results
+
+    @cached_property
+    def _rows(self) -> WeakValueDictionary[int, Row]:
+        """Those in use: each refers to these results."""
+        return WeakValueDictionary()
 
     def largest(self, query: int) -> float:
         """The largest distance possible at these bits."""
         if self.counted:
             return float(self.bits)
-        row = self._weights if self._weights.ndim == 1 else self._weights[query % len(self._weights)]
-        return float(row[: self.bits].sum())
+        return (
+            self._largest
+            if self._weights.ndim == 1
+            else float(self._weights[query % len(self._weights), : self.bits].sum())
+        )
+
+    @cached_property
+    def _largest(self) -> float:
+        return float(self._weights[: self.bits].sum())
 
     def near(self, query: int) -> list[tuple[int, float, float, Item]]:
         """What is near to a query: ids, distances, their shares of the largest distance, and items."""
@@ -349,45 +355,3 @@ class Results(Sequence[Row]):
 def with_path(query: Query, items: dict[int, Item]) -> Query:
     """A query for an item with the path of its picture."""
     return query if query.id is None or query.id not in items else replace(query, path=items[query.id].path)
-
-
-def match_dict(match: Match) -> dict[str, Any]:
-    """One match as plain data."""
-    item = match.item
-    return {
-        "id": match.id,
-        "path": item.path,
-        "distance": match.distance,
-        "share": match.share,
-        "verdict": match.verdict,
-        "grade": match.grade,
-        "decided": match.decided,
-        "itself": match.itself,
-        "differing_bits": match.differing,
-        "disagree": list(match.disagree),
-        "labels": list(item.labels),
-        "metadata": dict(item.metadata),
-        "exif": dict(item.exif),
-        "size": item.size,
-        "modified": item.modified,
-    }
-
-
-def section_of(row: Row) -> Section:
-    """One query of a contact sheet: the query itself where it is a picture, then its matches."""
-    tiles = [Tile(row.query.path, row.name, "query", kind="query")] if row.query.path else []
-    muted = row.grade not in ("copy", "same kind")
-    return Section(row.name, row.finds, tuple(tiles + [tile_of(match) for match in row]), muted=muted)
-
-
-def tile_of(match: Match) -> Tile:
-    """One match of a contact sheet."""
-    bits = match._row.differ.shape[1]
-    lines = (
-        f"{match.share:.1%} of the maximum",
-        f"{match.differing} of {bits} bits differ",
-        *((", ".join(match.item.labels),) if match.item.labels else ()),
-    )
-    agree = tuple(bit not in match.disagree for bit in range(min(HEAVY, bits)))
-    kind: Kind = "itself" if match.itself else TILES[match.grade]
-    return Tile(match.item.path, f"item {match.id}", match.shown_distance, kind, lines, agree)

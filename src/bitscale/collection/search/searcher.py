@@ -17,13 +17,14 @@ from bitscale.collection.search.order import Ordered, Overtaken, Ranking, ordere
 from bitscale.collection.search.queries import Encoded, Encoder, Searchable
 from bitscale.collection.search.results import Results
 from bitscale.collection.search.source import Source, Told
-from bitscale.errors import FileError, ModelMismatch
+from bitscale.errors import BitscaleError, FileError, ModelMismatch
 from bitscale.hashers import Hasher
 from bitscale.index.base import Hits, Index, check_k
 from bitscale.pictures.pool import Pool
 
 HASTY = 3  # searches tried beside a writer before one that holds on to a version
 TRIES = 6
+UNHELD = contextlib.nullcontext()
 
 
 @dataclass(frozen=True)
@@ -108,9 +109,15 @@ class Searcher:
         return Results(*found, **how, seen=told.seen, matching=answer.matching)
 
     def _look(self, encoded: Encoded, wanted: Wanted) -> Answer:
+        known = self._source.known if wanted.where is None else None
+        if known is not None:
+            with contextlib.suppress(BitscaleError, Overtaken):  # what is known may be old: look again below
+                answer, consistent = self._once(encoded, wanted, known, hold=False)
+                if consistent:  # the rows say that nothing was committed since
+                    return answer
         for attempt in range(TRIES):
             try:
-                answer, consistent = self._once(encoded, wanted, hold=attempt >= HASTY)
+                answer, consistent = self._once(encoded, wanted, None, hold=attempt >= HASTY)
             except Overtaken:
                 if attempt == TRIES - 1:
                     raise FileError("items are removed faster than they can be searched. Search again.") from None
@@ -123,10 +130,13 @@ class Searcher:
                 break
         return answer
 
-    def _once(self, encoded: Encoded, wanted: Wanted, *, hold: bool) -> tuple[Answer, bool]:
-        """What is found, and whether codes, condition and rows are of one version; `hold` sees to that."""
-        with self._source.held() if hold else contextlib.nullcontext():
-            state = self._source.refresh()
+    def _once(self, encoded: Encoded, wanted: Wanted, known: object, *, hold: bool) -> tuple[Answer, bool]:
+        """What is found, and whether codes, condition and rows are of one version; `hold` sees to that.
+
+        `known` is where the source stood when it was last looked at: then that is not looked up beforehand.
+        """
+        with self._source.held() if hold else UNHELD:
+            state = self._source.refresh() if known is None else known
             index = self._source.index
             among = None if wanted.where is None else self._among(wanted.where, state)
             found = wanted.ask(index, encoded, among, self._own(encoded))

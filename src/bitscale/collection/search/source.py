@@ -37,6 +37,10 @@ class Source(Protocol):
     def index(self) -> Index:
         """The codes that are searched, as of the last `refresh`."""
 
+    @property
+    def known(self) -> object | None:
+        """What the last `refresh` answered, where the index still shows that; None where one has to look."""
+
     def refresh(self) -> object:
         """Come level with what was committed; equal to an earlier answer where nothing was."""
 

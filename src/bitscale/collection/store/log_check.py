@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.collection.store.database import PAGE, RESERVED
-from bitscale.errors import CorruptFile, FileError
+from bitscale.errors import CorruptFile, cannot_read
 
 U32 = NDArray[np.uint32]
 Flags = NDArray[np.bool_]
@@ -44,7 +44,7 @@ def check_log(database: Path) -> None:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise FileError(f"{path} cannot be read: {error.strerror}. Check the disk, and try again.") from error
+            raise cannot_read(path, error) from error
         if look < LOOKS - 1:
             time.sleep(0.02)
     raise CorruptFile(

@@ -10,7 +10,7 @@ import numpy as np
 
 from bitscale.collection.store.database import PAGE, Database
 from bitscale.collection.store.log_check import summed
-from bitscale.errors import CorruptFile, FileError, NewerFormat
+from bitscale.errors import CorruptFile, FileError, NewerFormat, cannot_read
 
 APPLICATION = 0x62736331  # "bsc1": says whose file it is
 FORMAT = 2
@@ -102,7 +102,7 @@ def _origin_in(path: Path) -> int | None:
         with path.open("rb") as file:
             raw = file.read(PAGE)
     except OSError as error:
-        raise FileError(f"{path} cannot be read: {error.strerror}. Check the disk, and try again.") from error
+        raise cannot_read(path, error) from error
     if len(raw) < PAGE or not raw.startswith(b"SQLite format 3"):  # zeros have a right checksum
         return None
     page = np.frombuffer(raw, "<u4").astype(np.uint32)
