@@ -55,6 +55,7 @@ def test_codes_times_shares_have_the_distances_of_divided_weights():
     assert shared_codes(codes, None)[0] is codes
 
 
+@pytest.mark.slow
 def test_what_is_emphasised_is_what_neighbours_agree_in(model):
     assert model.attributes == ("kind", "colour")
     for name, other in (("kind", "colour"), ("colour", "kind")):

@@ -104,6 +104,7 @@ class _Endless(list):
         return super().__getitem__(0)
 
 
+@pytest.mark.slow
 def test_the_estimate_is_near_what_a_step_takes():
     """Measured in a process of its own: 32 pictures of 96x96 through small-net."""
     code = (

@@ -11,30 +11,30 @@ import torch
 import bitscale as bs
 from bitscale.deep.ranks import Ranks
 
-SCRIPT = """
-import os, sys
-import numpy as np, torch
-import bitscale as bs
-torch.set_num_threads(1)
-split = bs.load_dataset("sample")
-settings = dict(iterations=int(sys.argv[2]), images_per_class=7, flip=True, shift=2, optimizer="sgd", hash_norm=False)
-rate, network = float(sys.argv[3]), sys.argv[4]
-settings |= dict(precision="float32")  # the shorter numbers would round each part in another way
-made = bs.make_hasher("bs-drsch", n_bits=12, learning_rate=rate, network=network, **settings)
-hasher = made.fit(split.train)
-if os.environ.get("RANK", "0") == "0":
-    hasher.save(sys.argv[1])
-"""
 LAUNCH = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone")
 
 
+def train(path, iterations, rate, network):
+    """Train in this process, alone or as one of two, and save the model."""
+    settings = {"iterations": int(iterations), "images_per_class": 7, "flip": True, "shift": 2, "optimizer": "sgd"}
+    settings |= {"hash_norm": False, "precision": "float32"}  # shorter numbers would round each part in another way
+    made = bs.make_hasher("bs-drsch", n_bits=12, learning_rate=float(rate), network=network, **settings)
+    hasher = made.fit(bs.load_dataset("sample").train)
+    if os.environ.get("RANK", "0") == "0":
+        hasher.save(path)
+
+
 def trained(folder, name, *words, launch=()):
-    script = folder / "train.py"
-    script.write_text(SCRIPT)
-    env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, *launch, str(script), str(folder / name), *map(str, words)]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+    """The arrays of a model trained here, or by processes that are started for it."""
+    if launch:
+        script = folder / "train.py"
+        script.write_text("import sys\nfrom tests.deep.test_ranks import train\ntrain(*sys.argv[1:])\n")
+        env = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+        command = [sys.executable, *launch, str(script), str(folder / name), *map(str, words)]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr[-2000:]
+    else:
+        train(folder / name, *words)
     return bs.load_hasher(folder / name).arrays
 
 

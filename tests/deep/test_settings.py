@@ -33,6 +33,7 @@ def test_rates():
         {"shift_by": "pixel"}, {"scale_spread": 0.5}, {"scale_spread": float("inf")},
         {"weight_decay": float("nan")}, {"momentum": 1.0}, {"initial": "zeros"}, {"classes_per_batch": 0},
         {"proxy_temperature": 0.0}, {"proxy_weight": -1.0},
+        {"contrast_temperature": 0.0}, {"contrast_weight": -1.0},
     ],
 )  # fmt: skip
 def test_settings_that_make_no_sense(wrong):
@@ -61,6 +62,7 @@ def test_a_later_setting_at_its_default_leaves_fingerprints_alone():
         "scale_spread", "shift_by", "input_size", "input_fit", "backbone_rate", "freeze_statistics", "momentum",
         "initial", "hash_norm", "proxy_weight", "proxy_rate", "proxy_temperature", "attributes", "precision",
         "proxy_classes", "erasing", "validation_by", "input_width", "teacher_weight",
+        "contrast_weight", "contrast_temperature",
     }  # fmt: skip
     assert {field.name for field in known if field.metadata.get("later")} == later
     assert make_hasher("nested", **quick, initial="torch").fit(part).fingerprint == plain.fingerprint

@@ -9,7 +9,7 @@ from bitscale.errors import CorruptFile, InputError
 from bitscale.reid.measure import Asked, measure, summary
 from bitscale.reid.persons import choosing, split
 from bitscale.reid.sources import load_people
-from bitscale.reid.table import PLAN, fill, lines, markdown, persons_in_each
+from bitscale.reid.table import PLAN, fill, lines, markdown, persons_in_each, write_page
 from bitscale.reid.trials import trial
 from tests.cli.run import inside
 from tests.reid.crops import cuhk03_folder
@@ -64,6 +64,7 @@ def test_trials_are_kept_and_never_on_persons_that_are_tested(root, tmp_path, mo
         trial(Asked("nested", (16, 8), settings={**quick, "learning_rate": rate}), apart, tmp_path)
     kept = json.loads((tmp_path / "trials.json").read_text())
     assert [one["settings"]["learning_rate"] for one in kept] == [1e-2, 1e-3]  # the third was the first again
+    assert kept[0]["all_settings"]["erasing"] == 0.5  # what the recipe chose is told, too
     assert set(kept[0]["rates"]) == {"16", "8", "16 relaxed", "8 relaxed"}
     assert not [name for name in people.names if name in json.dumps(kept)]
     with pytest.raises(InputError, match="no split tests on"):
@@ -93,6 +94,9 @@ def test_the_paper_s_table(root, tmp_path, monkeypatch):
     assert rows[0].paper == {1: 14.17}
     assert rows[0].ours[30][0] == 100  # of four persons
     assert "| kissme |" in markdown(rows)
+    page = write_page(tmp_path / "results/reid", rows).read_text()
+    assert markdown(rows) in page
+    assert "40 of 1,467 persons" in page
     failing = (Asked("ksh", (8,)),)
     assert "learns from features" in fill(root, tmp_path / "results/reid", splits=[0], plan=failing)["ksh-8, split 0"]
     told = json.loads(inside("reproduce", "cuhk03", "--status", "--json").stdout)

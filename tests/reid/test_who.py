@@ -101,6 +101,43 @@ def test_pictures_that_are_no_files(tmp_path, fitted):
         assert (item.path, item.metadata) == ("", {"person": "1-0001", "camera": "1A"})
 
 
+def test_pictures_that_are_no_files_are_added_once(tmp_path, fitted):
+    people = load_people(cuhk03_mat(tmp_path / "cuhk-03.mat"))
+    with Collection.create(tmp_path / "g.bsc", load_hasher(fitted)) as gallery:
+        take_in(gallery, people.take(np.arange(20)))  # as far as a stopped call came
+        changes = take_in(gallery, people)
+        assert (changes.added, changes.unchanged, len(gallery)) == (49, 20, 69)
+        changes = take_in(gallery, people)
+        assert (changes.added, changes.unchanged, len(gallery)) == (0, 69, 69)
+
+
+def test_codes_only_goes_on_and_keeps_nothing_of_files(tmp_path, fitted):
+    market_folder(tmp_path / "crops")
+    (tmp_path / "crops" / "0005_c1s1_000001_09.jpg").write_bytes(b"no picture")
+    people = load_people(tmp_path / "crops")
+
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with Collection.create(tmp_path / "g.bsc", load_hasher(fitted), codes_only=True) as gallery:
+        with pytest.raises(KeyboardInterrupt):
+            take_in(gallery, people, workers=1, progress=stop)
+        before = len(gallery)
+        assert before
+        changes = take_in(gallery, people, workers=1)
+        assert (changes.added, changes.unchanged, len(gallery)) == (48 - before, before, 48)
+        assert len(changes.skipped) == 1
+        assert take_in(gallery, people, workers=1).added == 0
+        assert {item.path for item in gallery.items()} == {""}
+        assert gallery.skipped() == []
+
+
+def test_two_crops_alike_in_all_that_is_kept_are_both_added(tmp_path, fitted):
+    people = load_people(cuhk03_mat(tmp_path / "cuhk-03.mat")).take(np.array([0, 0, 0, 1]))
+    with Collection.create(tmp_path / "g.bsc", load_hasher(fitted)) as gallery:
+        assert [take_in(gallery, people).added for _ in range(2)] == [4, 0]
+
+
 @pytest.mark.slow
 def test_the_verbs(place, fitted, tmp_path):
     crops, home = place / "crops", tmp_path / "v.bsc"

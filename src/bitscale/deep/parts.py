@@ -11,6 +11,7 @@ from bitscale.networks.layers import Layer
 from bitscale.networks.paper import network_layers
 
 PROXY = ("proxy_weight", "proxy_rate", "proxy_temperature", "proxy_classes")
+CONTRAST = ("contrast_weight", "contrast_temperature")
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def ignored_settings(parts: Parts, network: str, optimizer: str, *, vectors: boo
         ("balance_weight",): "" if parts.balance else "it has no term that balances bits",
         ("beta_start", "beta_end"): no_beta,
         ("scale_rate", "scale_spread"): "" if parts.scale != "none" else "all its bits weigh 1",
-        PROXY: "" if parts.nested else "only nested has such a term",
+        (*PROXY, *CONTRAST): "" if parts.nested else "only nested has such a term",
         ("attributes",): "" if parts.nested else "only nested learns several attributes",
         ("backbone_rate", "freeze_statistics"): "" if network in BACKBONES else f"{network} is not pretrained",
         ("momentum",): "" if optimizer == "sgd" else "it is for optimizer=sgd",

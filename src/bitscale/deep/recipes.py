@@ -158,9 +158,10 @@ def _persons(parts: Parts, vectors: bool, seen: Seen | None) -> Choice:
     settings = dict(_ours(parts, vectors, None).settings)
     settings |= {"classes_per_batch": 40, "images_per_class": 5, "iterations": 1_500, "validation_by": "classes"}
     if parts.nested:  # a classification term learns the training persons by heart, and others are to be told apart
-        settings |= {"proxy_weight": 0.0, "proxy_classes": 1_000}
+        settings |= {"proxy_weight": 0.0, "proxy_classes": 1_000, "contrast_weight": 1.0, "contrast_temperature": 0.1}
     if vectors and not parts.second_layer:
-        settings |= {"network": "linear", "initial": "discriminant", "learning_rate": 1e-4, "iterations": 100}
+        rate, steps = (3e-4, 300) if parts.nested else (1e-4, 100)
+        settings |= {"network": "linear", "initial": "discriminant", "learning_rate": rate, "iterations": steps}
     if not vectors:
         settings |= {"input_size": 128, "input_width": 48, "input_fit": "stretch"}
         settings |= {"flip": True, "shift": 4, "erasing": 0.5}

@@ -55,6 +55,8 @@ class DeepSettings:
     proxy_rate: float = later(10.0)  # the learning rate of its directions, in multiples of the network's
     proxy_temperature: float = later(0.2)  # by which their cosines with codes are divided
     proxy_classes: int = later(0)  # at most so many classes are told apart in a step, those of the batch first; 0: all
+    contrast_weight: float = later(0.0)  # of nested's contrast within a batch, beside the hinge
+    contrast_temperature: float = later(0.1)  # by which its cosines are divided: the lower, the more the nearest count
     teacher_weight: float = later(1.0)  # of the distance to a teacher's values, beside the hinge, where one teaches
     sampled_triplets: int = 0  # 0: all of them, exactly
     shift: int = 0  # augmentation: a random shift of up to so many pixels
@@ -86,7 +88,7 @@ class DeepSettings:
         not_negative = (
             "weight_decay", "scale_rate", "margin_per_bit", "laplacian_weight", "balance_weight",
             "sampled_triplets", "shift", "input_size", "backbone_rate", "proxy_weight", "proxy_rate",
-            "input_width", "proxy_classes", "teacher_weight",
+            "input_width", "proxy_classes", "teacher_weight", "contrast_weight",
         )  # fmt: skip
         for name in not_negative:
             if not (getattr(self, name) >= 0 and math.isfinite(getattr(self, name))):
@@ -95,8 +97,9 @@ class DeepSettings:
             raise InputError(
                 f"beta grows from beta_start to beta_end, both above 0. Got {self.beta_start} and {self.beta_end}."
             )
-        if not 0 < self.proxy_temperature < math.inf:
-            raise InputError(f"proxy_temperature must be above 0 and finite. Got {self.proxy_temperature}.")
+        for name in ("proxy_temperature", "contrast_temperature"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise InputError(f"{name} must be above 0 and finite. Got {getattr(self, name)}.")
         if not 0 <= self.momentum < 1:
             raise InputError(f"momentum must be at least 0 and below 1. Got {self.momentum}.")
         if not 1 <= self.scale_spread < math.inf:

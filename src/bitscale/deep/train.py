@@ -27,6 +27,7 @@ from bitscale.atomic import write_whole
 from bitscale.data.labelled import Labels
 from bitscale.deep import checkpoint
 from bitscale.deep.attributes import shared_codes
+from bitscale.deep.contrast import contrast_loss
 from bitscale.deep.loss import LaplacianNorm, Objective, evaluate, gradient_share
 from bitscale.deep.parts import Parts
 from bitscale.deep.proxies import Classes, draw_proxies, proxy_loss
@@ -169,7 +170,10 @@ class Training:
             for labels in self.task.sets
         ]
         values = [evaluate(*pair, self.objective, rng) for pair in zip(seen, related, strict=True)]
-        terms = [value.loss + self._classification(seen[a], rows, a) for a, value in enumerate(values)]
+        terms = [
+            value.loss + self._classification(seen[a], rows, a) + self._contrast(seen[a], related[a])
+            for a, value in enumerate(values)
+        ]
         total = terms[0] if len(terms) == 1 else torch.stack(terms).mean()
         return total, sum(value.active for value in values) / len(values), related[0]
 
@@ -184,6 +188,13 @@ class Training:
         own = self.ranks.own_share(all_ if chosen is None else all_[chosen.to(self.device)])
         belongs = belongs.to(self.device)
         return settings.proxy_weight * proxy_loss(codes, own, belongs, settings.proxy_temperature)
+
+    def _contrast(self, codes: Tensor, relations: Relations) -> Tensor | float:
+        """The term in which near negatives count most, where there is one."""
+        settings = self.task.settings
+        if not (settings.contrast_weight and self.task.parts.nested):
+            return 0.0
+        return settings.contrast_weight * contrast_loss(codes, relations.similarity, settings.contrast_temperature)
 
     def _lesson(self, codes: Tensor, rows: Int, beta: float) -> Tensor | float:
         """How far relaxed values are from the teacher's at the same beta, where there is one; summed over bits."""

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bitscale.arrays import Progress
 from bitscale.collection import Collection
 from bitscale.collection.ingest.sync import Changes
-from bitscale.collection.items import Item
+from bitscale.collection.ingest.versions import note_versions
+from bitscale.collection.items import Item, Skipped
 from bitscale.data.image_files import FileImages
 from bitscale.data.people import People
 from bitscale.errors import InputError
-from bitscale.hashers.picture_codes import check_takes_pictures, encode_images
+from bitscale.hashers.picture_codes import Batch, check_takes_pictures, encode_files, encode_images
 
 PERSON, CAMERA, TIME = "person", "camera", "time"  # as metadata calls them
 BATCH = 256  # pictures encoded at a time, where they are no files
@@ -23,15 +32,80 @@ BATCH = 256  # pictures encoded at a time, where they are no files
 def take_in(
     gallery: Collection, people: People, *, workers: int | None = None, progress: Progress | None = None
 ) -> Changes:
-    """Add pictures with person, camera and time; files that are known and unchanged are left alone."""
+    """Add pictures with person, camera and time; those that are known are left alone, so that a stopped call goes on.
+
+    A file is known by its path and content. Where there is no file, or nothing of it may be kept, a picture is known by
+    what the gallery does keep: its person, camera, time and code.
+    """
     facts = [facts_of(people, i) for i in range(len(people))]
-    if not isinstance(people.images, FileImages):
-        return _without_files(gallery, people, facts, progress)
-    folder = os.path.abspath(people.images.folder)
-    known = {os.path.join(folder, *path.split("/")): fact for path, fact in zip(people.paths, facts, strict=True)}
-    return gallery.add(
-        list(known), metadata=lambda path: known[path], workers=workers, remove_missing=False, progress=progress
-    )
+    if isinstance(people.images, FileImages) and not gallery.codes_only:
+        known = dict(zip(_paths(people, people.images), facts, strict=True))
+        return gallery.add(
+            list(known), metadata=lambda path: known[path], workers=workers, remove_missing=False, progress=progress
+        )
+    check_takes_pictures(gallery.hasher)
+    if isinstance(people.images, FileImages):
+        paths = _paths(people, people.images)
+        with closing(encode_files(gallery.hasher, paths, workers=workers)) as batches:
+            return _by_codes(gallery, batches, facts, paths, progress)
+    return _by_codes(gallery, _encoded(gallery, people), facts, people.paths, progress)
+
+
+def _paths(people: People, images: FileImages) -> list[str]:
+    folder = os.path.abspath(images.folder)
+    return [os.path.join(folder, *path.split("/")) for path in people.paths]
+
+
+def _encoded(gallery: Collection, people: People) -> Iterator[Batch]:
+    """Pictures that are no files."""
+    for start in range(0, len(people), BATCH):
+        rows = list(range(start, min(start + BATCH, len(people))))
+        yield Batch(rows, [], encode_images(gallery.hasher, [people.images[i] for i in rows]), [])
+
+
+def _by_codes(
+    gallery: Collection,
+    batches: Iterable[Batch],
+    facts: Sequence[dict[str, Any]],
+    names: Sequence[str],
+    progress: Progress | None,
+) -> Changes:
+    """Add what is not there by its facts and code; of several pictures alike in both, as many as are missing."""
+    known, changes, done = _kept(gallery), Changes(), 0
+    for some in batches:
+        if not done:
+            note_versions(gallery)
+        new = []
+        for at, place in enumerate(some.places):
+            mark = _mark(facts[place], some.codes.packed[at])
+            if known[mark]:
+                known[mark] -= 1
+                changes.unchanged += 1
+            else:
+                new.append(at)
+        if new:
+            gallery.add_codes(some.codes[np.array(new)], metadata=[facts[some.places[at]] for at in new])
+        changes.added += len(new)
+        changes.skipped += [Skipped(names[place], 0, 0, error.reason) for place, error in some.broken]
+        done += len(some)
+        if progress:
+            progress(done, len(facts))
+    return changes
+
+
+def _kept(gallery: Collection) -> Counter[tuple[str, bytes]]:
+    """How many items without a file the gallery holds, by their facts and code."""
+    known: Counter[tuple[str, bytes]] = Counter()
+    items = iter([item for item in gallery.items() if not item.path])
+    while some := list(islice(items, BATCH)):
+        packed = gallery.index.get([item.id for item in some]).packed
+        known.update(_mark(item.metadata, code) for item, code in zip(some, packed, strict=True))
+    return known
+
+
+def _mark(facts: Mapping[str, Any], code: NDArray[np.uint8]) -> tuple[str, bytes]:
+    told = {name: facts[name] for name in (PERSON, CAMERA, TIME) if name in facts}
+    return json.dumps(told, sort_keys=True), code.tobytes()
 
 
 def facts_of(people: People, i: int) -> dict[str, Any]:
@@ -49,19 +123,6 @@ def facts_of(people: People, i: int) -> dict[str, Any]:
 def number_or_text(name: str) -> int | str:
     """0017 -> 17, so that `--where person=17` finds it however a set writes its numbers."""
     return int(name) if name.isascii() and name.isdecimal() and len(name) < 16 else name
-
-
-def _without_files(
-    gallery: Collection, people: People, facts: list[dict[str, Any]], progress: Progress | None
-) -> Changes:
-    check_takes_pictures(gallery.hasher)
-    for start in range(0, len(people), BATCH):
-        rows = range(start, min(start + BATCH, len(people)))
-        codes = encode_images(gallery.hasher, [people.images[i] for i in rows])
-        gallery.add_codes(codes, metadata=[facts[i] for i in rows])
-        if progress:
-            progress(rows.stop, len(people))
-    return Changes(added=len(people))
 
 
 @dataclass(frozen=True)

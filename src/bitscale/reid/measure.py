@@ -14,7 +14,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +205,7 @@ def distances_of(
         about["teacher"] = file_name(asked.teacher)
     fit_in_folder(hasher, part, asked.run(split), progress=progress)
     about |= {"training": str(hasher.training), "iterations": getattr(hasher.settings, "iterations", None)}
+    about |= {"all_settings": asdict(hasher.settings)}  # a recipe's own may change with the version
     codes: Any = hasher.encode(split.test.images)
     if not hasher.binary:
         return {ALL_BITS: of_vectors(codes.values)}, about

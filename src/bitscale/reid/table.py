@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bitscale.atomic import write_whole
 from bitscale.data.people import People
 from bitscale.data.sets.cuhk03 import load_cuhk03
 from bitscale.errors import BitscaleError
@@ -21,6 +22,10 @@ ON_FEATURES = tuple(Asked(method, (bits,), CNN) for method in ("ksh", "mlh", "br
 OTHERS = (Asked("kissme"), Asked("esdc"), Asked("fpnn"), Asked("euclidean", features=CNN))
 PLAN = (*OURS, *DEEP, *OTHERS, *ON_FEATURES)
 PERSON_NETWORK = "person-reidentification-retail-0277.xml"  # second track, where it lies in `weights` below the data
+PAGE = "table.md"
+HOW_MEASURED = (
+    "Queries of the first camera, one gallery picture a person of the other; back: the other way round, rank-1."
+)
 PRINTED = {"ksh": "ksh-cnn", "mlh": "mlh-cnn", "bre": "bre-cnn", "euclidean": "euclidean"}  # as printed.csv calls them
 
 
@@ -95,6 +100,15 @@ def lines(results: Path, printed: Printed, plan: Sequence[Asked] = PLAN) -> Iter
             paper = printed.get((PRINTED.get(asked.method, asked.method), length), {}) if own else {}
             shown = "" if bits == ALL_BITS else bits
             yield Line(asked.label, shown, rates, dict(paper), len(splits), back[bits])
+
+
+def write_page(results: Path, rows: Sequence[Line]) -> Path:
+    """The table as a file beside the results it is made of, with what is to be known of their data."""
+    notes = sorted({read_result(path)["note"] for path in results.glob("*-split-*.json")} - {""})
+    text = ["# CUHK03 (tab222)", "", f"Made by `bitscale reproduce cuhk03`. {HOW_MEASURED}", "", *notes, ""]
+    path = results / PAGE
+    write_whole(path, lambda file: file.write("\n".join([*text, markdown(rows), ""]).encode()))
+    return path
 
 
 def markdown(rows: Sequence[Line]) -> str:

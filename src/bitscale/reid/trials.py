@@ -23,6 +23,7 @@ TOLD = (
     "seed",
     "shots",
     "teacher",
+    "all_settings",
 )  # what tells one trial from another
 RANKS = ("1", "5", "20")
 
@@ -34,10 +35,11 @@ def trial(
     if split.number >= 0:
         raise InputError(f"settings are chosen on persons that no split tests on. Got {split.name}.")
     path = results / NAME
-    known = read_trials(path)  # before any work
+    read_trials(path)  # before any work: a file of something else is left alone
     result = {"recipe": asked.recipe, **measured(asked, split, how or How(), progress)}
     line = _line(result)
     results.mkdir(parents=True, exist_ok=True)
+    known = read_trials(path)  # again: another trial may have ended meanwhile
     write_json(path, [*(one for one in known if _told(one) != _told(line)), line])
     return result
 
