@@ -11,6 +11,8 @@ from bitscale.paper import Cell, Places, reproduce
 from bitscale.paper.models import kept_model
 from bitscale.paper.record import path_of, read
 
+pytestmark = pytest.mark.slow
+
 STEPS = 6
 
 

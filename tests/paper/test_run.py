@@ -16,6 +16,8 @@ from bitscale.paper.record import path_of, read
 from bitscale.paper.run import waiting
 from bitscale.paper.subsets import leave_one_out_map, random_subsets
 
+pytestmark = pytest.mark.slow
+
 LSH = [Cell("sample", "lsh", bits, bits, seeds=(0, 1)) for bits in (8, 16)]
 ITQ = [Cell("sample", "itq", 16, 16)]
 

@@ -12,6 +12,7 @@ from bitscale.paper.timing import scan_of, timed_cells
 CELLS = [Cell("sample", method, 64, 64) for method in ("lsh", "itq", "ksh")]
 
 
+@pytest.mark.slow
 def test_side_by_side(tmp_path):
     places = Places(tmp_path / "results", tmp_path / "runs")
     outcome = reproduce(CELLS[:2], places, times=["sample"], plan=CELLS)

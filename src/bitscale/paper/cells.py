@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bitscale.networks.backbones import BACKBONES
 from bitscale.paper.numbers import FIGURES, MAIN, SCALABLE, WHOLE_FIGURES, in_table, to_beat
 
 LENGTHS = (8, 16, 24, 32, 48, 64)
@@ -85,8 +86,8 @@ class Cell:
 
     @property
     def second(self) -> bool:
-        """Whether a deep method learns on the features of a pretrained network."""
-        return self.method in DEEP and self.features != "pixels"
+        """Whether a deep method learns on a network that comes trained: on its features, or all of it."""
+        return self.method in DEEP and (self.features != "pixels" or dict(self.settings).get("network") in BACKBONES)
 
     @property
     def network(self) -> str | None:

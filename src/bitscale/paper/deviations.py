@@ -27,7 +27,7 @@ CAUSES = {
     "bre": "BRE keeps distances, not labels, and its sample is not printed: 2,000 images here",
     "itq": "every step takes the best rotation; an implementation whose step does not lies near the table",
     "pca-rr": "one random rotation; the printed value is outside the range over our seeds",
-    "sh": "the printed row is near chance on MNIST, and its preprocessing is not said",
+    "sh": "its preprocessing is not said; the printed row is near chance on MNIST, and above ours on CIFAR-10",
     "lsh": "random; the printed row is not monotone in bits",
     "ksh-cnn": "another network than AlexNet gives the features",
     "mlh-cnn": "another network than AlexNet gives the features",

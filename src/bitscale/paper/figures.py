@@ -127,7 +127,7 @@ def draw(figure: Figure, folder: Path) -> Path:
     try:
         from matplotlib.figure import Figure as Canvas
     except ImportError as error:
-        raise InputError("figures need matplotlib. Install it: pip install matplotlib") from error
+        raise InputError("figures need matplotlib. Install it: pip install 'bitscale[plot]'") from error
 
     canvas: Any = Canvas(figsize=(6.0, 4.0), layout="constrained")
     axes = canvas.add_subplot()
