@@ -169,11 +169,19 @@ def capacity_table() -> str:
     for name in ("embedded", "postgres", "milvus"):
         points = measured().get(name, {}).get("points", [])
         if points:
-            sizes = ", ".join(f"{p['n'] / 1e6:g}M in {shown(p['seconds'])}" for p in points)
-            told.append(f"{name} {sizes} (power {slope(name).power:.2f})")
+            sizes = ", ".join(point_told(p) for p in points)
+            told.append(f"{name} {sizes} (power {slope(name).power:.2f})" if name == "embedded" else f"{name} {sizes}")
     if "ray" in measured():
         told.append(f"one call of a Ray actor {shown(measured()['ray']['call_seconds'])}")
+        for p in measured()["ray"].get("points", []):
+            told.append(f"an index of {p['shards']} shards on one machine {point_told(p)}")
     return "\n".join([*lines, "", f"Measured: {'; '.join(told)}."])
+
+
+def point_told(point: dict) -> str:
+    """One measured point in words."""
+    batched = f" ({shown(point['batched'])} in a batch of 100)" if "batched" in point else ""
+    return f"{point['n'] / 1e6:g}M in {shown(point['seconds'])}{batched}"
 
 
 def large_sentences(found: dict) -> str:

@@ -32,6 +32,7 @@ def test_official_queries_replaced_with_their_labels(name: str, tmp_path: Path) 
     assert learned(name, "mnist", tmp_path) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_drawn_queries_shuffled(name: str, tmp_path: Path) -> None:
     """A query's label decides what is drawn, so the images are shuffled among the queries of a class and of others."""

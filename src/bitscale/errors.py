@@ -22,6 +22,8 @@
 A message says what is wrong, what was given and what to do about it.
 """
 
+import errno
+import os
 from collections.abc import Sequence
 
 
@@ -107,3 +109,11 @@ class CollectionBusy(FileError):
 
 class MustReopen(FileError):
     """An open collection cannot go on: what is on disk is sound, but the object must be closed and opened again."""
+
+
+def cannot_read(path: str | os.PathLike[str], error: OSError) -> FileError:
+    """The error for a file of ours that the system would not let us read, with what cures it."""
+    cure = "Check the disk, and try again."
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        cure = "Close some (collections, index files), or allow more (ulimit -n), and try again."
+    return FileError(f"{os.fspath(path)} cannot be read: {error.strerror}. {cure}")

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import bitscale as bs
+from bitscale.cli.bench import BENCHMARKS
 from bitscale.native import kernel
-from tests.cli.run import bitscale
+from tests.cli.run import bitscale, inside
 
 
 def test_info_names_the_kernel():
@@ -48,6 +49,15 @@ def test_wrong_usage_exits_with_two():
 
 def test_an_unknown_benchmark_lists_the_known():
     assert "search" in bitscale("bench", "nonsense").stderr
+
+
+def test_without_a_name_benchmarks_are_listed_and_none_is_begun():
+    listed = json.loads(inside("bench", "--json").stdout)["benchmarks"]
+    assert [one["name"] for one in listed] == [*BENCHMARKS, "capacity"]
+    assert all(one["measures"] for one in listed)
+    shown = inside("bench")
+    assert shown.returncode == 0
+    assert all(name in shown.stdout for name in (*BENCHMARKS, "capacity", "bench search --help"))
 
 
 @pytest.mark.slow

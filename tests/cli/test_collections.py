@@ -219,6 +219,7 @@ def test_what_is_not_there_is_named_and_nothing_is_removed(copied):
         assert photos.remove([99_999]) == 0  # the library goes on ignoring it
 
 
+@pytest.mark.slow
 def test_codes_are_verified(copied):
     home = copied / "clothes.bsc"
     facts = told("verify", home, "--codes", "all")["facts"]
@@ -248,6 +249,7 @@ def test_notices_reach_info(copied):
     assert "the disk was full." in told("index", copied / "clothes")["notices"][0]
 
 
+@pytest.mark.slow
 def test_reindex_with_another_model(copied):
     images = bs.load_dataset("sample").query.images
     model = bs.make_hasher("lsh", n_bits=24).fit(bs.data.Labelled(images, np.zeros(len(images), np.int64), ("a",)))
@@ -352,6 +354,7 @@ def test_a_batch_nested_too_deep_names_the_limit(tmp_path, text):
         read_batch(tmp_path / "q.jsonl")
 
 
+@pytest.mark.slow
 def test_merged_streams_are_one_document(made):
     """As `bitscale ... --json 2>&1 | jq` sees it: nothing else, in success and in failure."""
     words = [sys.executable, "-m", "bitscale"]
@@ -362,6 +365,7 @@ def test_merged_streams_are_one_document(made):
         assert json.loads(out.stdout)
 
 
+@pytest.mark.slow
 def test_ctrl_c_says_how_to_go_on(tmp_path):
     """A real process, a real signal, while a worker has the last picture open and does not come to its end."""
     (tmp_path / "many").mkdir()
@@ -381,6 +385,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     assert json.loads(again.stdout)["added"] == 4
 
 
+@pytest.mark.slow
 def test_ctrl_c_while_reindexing_keeps_what_was_encoded(tmp_path):
     rng = np.random.default_rng(0)
     for i in range(1200):
@@ -425,12 +430,14 @@ def on_terminal(stream, *words, **environment):
     return seen.decode()
 
 
+@pytest.mark.slow
 def test_colour_is_for_terminals_and_can_be_turned_off(made):
     words = ("search", made[0] / "clothes.bsc", 1)
     assert "\x1b[32m" in on_terminal("stdout", *words, NO_COLOR="")
     assert "\x1b[32m" not in on_terminal("stdout", *words, NO_COLOR="1")
 
 
+@pytest.mark.slow
 def test_a_terminal_gets_a_bar_with_total_and_json_does_not(made, tmp_path):
     words = ("index", made[0] / "clothes", "--model", "fashion-mnist")
     bar = on_terminal("stderr", *words, "-c", tmp_path / "a.bsc")
@@ -439,6 +446,7 @@ def test_a_terminal_gets_a_bar_with_total_and_json_does_not(made, tmp_path):
     assert on_terminal("stderr", *words, "-c", tmp_path / "b.bsc", "--json") == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_is_offered(shell):
     environment = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
@@ -446,6 +454,7 @@ def test_completion_is_offered(shell):
     assert "_COMPLETE" in script.stdout, script.stderr
 
 
+@pytest.mark.slow
 def test_completion_knows_verbs_and_options():
     code = "import sys; sys.argv = ['bitscale']; from bitscale.cli import main; main()"
     for words, place, said in (("bitscale se", 1, "search"), ("bitscale search --ra", 2, "--radius")):

@@ -14,7 +14,7 @@ from PIL import Image
 import bitscale as bs
 from bitscale.cli.app import GROUPS
 from bitscale.cli.verbs import VERBS
-from tests.cli.run import inside
+from tests.cli.run import bitscale, inside
 from tests.collection.unprivileged import without_privileges
 
 pytestmark = pytest.mark.slow
@@ -202,7 +202,7 @@ def test_links_and_odd_files_are_not_ours(words, tmp_path):
 
 def test_a_folder_where_nothing_may_be_written_is_told_before_any_work(home, tmp_path):
     def encode():
-        return inside("encode", home / "m.safetensors", home / "x.npy", "--out", closed / "x.npy").stderr
+        return bitscale("encode", home / "m.safetensors", home / "x.npy", "--out", closed / "x.npy").stderr
 
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o555)

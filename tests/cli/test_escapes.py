@@ -58,6 +58,7 @@ def commands(home, out):
     yield from (("demo", "--out", broken), ("reproduce", EVIL), ("bench", EVIL), (EVIL,), ("info", f"--{EVIL}"))
 
 
+@pytest.mark.slow
 def test_no_verb_prints_control_characters(home, tmp_path):
     verbs = set()
     for words in commands(home, tmp_path):

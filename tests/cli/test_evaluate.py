@@ -118,6 +118,7 @@ def test_wrong_usage_is_one_line_too(words, said, tmp_path):
     assert said in out.stderr
 
 
+@pytest.mark.slow
 def test_after_ctrl_c_the_same_command_goes_on(tmp_path, monkeypatch):
     """A fitted model is not fitted again, and rankings half kept are no obstacle."""
     from bitscale.evaluation import study

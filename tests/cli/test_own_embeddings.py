@@ -35,6 +35,7 @@ def refused(*words):
     return done.stderr
 
 
+@pytest.mark.slow
 def test_train_evaluate_and_encode(folder):
     own = (folder / "x.npy", "--labels", folder / "y.npy")
     model = folder / "m.safetensors"
@@ -92,5 +93,7 @@ def test_what_cannot_be_done_names_the_cure(folder):
     assert "299 labels" in short
     assert "there is no file" in refused(*train, "drsch", "--labels", "nowhere.npy", "--features", "none", *out)
     assert "Give --labels" in refused("evaluate", folder / "x.npy", "itq", "--features", "none")
+    model = folder / "itq.safetensors"
+    bs.make_hasher("itq", n_bits=8, features="none").fit(PART).save(model)
     np.save(folder / "one.npy", PART.images[0])
-    assert "shape" in refused("encode", folder / "m.safetensors", folder / "one.npy", "--out", folder / "c.npy")
+    assert "shape" in refused("encode", model, folder / "one.npy", "--out", folder / "c.npy")

@@ -15,6 +15,7 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_small_version_and_its_status(here):
     done = inside("reproduce", "tab1", "--quick", "--only", "lsh", "--only", "itq")
     assert done.returncode == 0, done.stderr
@@ -53,6 +54,7 @@ def test_unknown_words_are_wrong_usage(here):
     assert told["error"]["exit_code"] == 2
 
 
+@pytest.mark.slow
 def test_an_edited_cell_is_refused(here):
     inside("reproduce", "tab1", "--quick", "--only", "lsh")
     path = next((here / "results/paper/quick").glob("*.json"))
@@ -62,6 +64,7 @@ def test_an_edited_cell_is_refused(here):
     assert "changed after it was measured" in done.stderr
 
 
+@pytest.mark.slow
 def test_as_a_process(here):
     done = bitscale("reproduce", "mnist", "--quick", "--only", "sh", cwd=here)
     assert done.returncode == 0, done.stderr

@@ -9,6 +9,7 @@ import pytest
 
 import bitscale as bs
 from tests.cli.run import bitscale, inside
+from tests.collection.made import fill, hasher
 
 INTERRUPTED = """
 import os, signal, sys
@@ -49,6 +50,17 @@ def test_only_the_verb_asked_for_is_loaded():
         assert f"'{heavy}'" not in loaded, heavy
     for other in ("train", "search", "demo", "index"):
         assert f"'bitscale.cli.{other}'" not in loaded
+
+
+def test_a_search_by_id_loads_neither_what_draws_nor_a_network(tmp_path):
+    with bs.Collection.create(tmp_path / "a.bsc", hasher()) as photos:
+        fill(photos, 40)
+    search = ["search", str(tmp_path / "a.bsc"), "3", "--json"]
+    code = f"import sys; from bitscale.cli.app import run; print(run({search!r})); print(sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    for heavy in ("rich.table", "rich.progress", "torch", "onnxruntime", "pymilvus", "psycopg"):
+        assert f"'{heavy}'" not in done.stdout, heavy
+    assert "'bitscale.collection.search.results'" in done.stdout
 
 
 def test_every_verb_has_help_with_an_example():

@@ -1,13 +1,18 @@
 """What an error says on the command line can be typed there: options, not arguments of Python; commands that run."""
 
 import ast
+import errno
+import os
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import bitscale as bs
+from bitscale.cli.output import command, program
 from bitscale.cli.wording import OPTIONS, SETTINGS, as_typed, runnable
+from bitscale.errors import cannot_read
 from tests.cli.run import inside
 from tests.cli.test_destinations import parameters
 
@@ -88,6 +93,31 @@ def test_commands_can_be_pasted():
     assert runnable("bitscale writes; a/bitscale index", "P") == "bitscale writes; a/bitscale index"
     said = runnable("To get them: pip install --no-deps x==1", "P", ".venv/bin/python -m pip")
     assert said == "To get them: .venv/bin/python -m pip install --no-deps x==1"
+
+
+def test_commands_with_names_that_are_no_text_can_be_pasted():
+    name = os.fsdecode(b"caf\xe9 'x'.bsc")
+    line = command("info", name)
+    assert line.isprintable()
+    words = ["bash", "-c", f"bitscale() {{ printf '%s' \"$2\"; }}; {line.replace(program(), 'bitscale', 1)}"]
+    assert subprocess.run(words, capture_output=True, check=True).stdout == os.fsencode(name)
+
+
+def test_an_error_is_never_longer_than_one_can_read(tmp_path):
+    (tmp_path / "b.csv").write_text("path\n" + "x" * 100_000)
+    done = inside("search", tmp_path, "--batch", tmp_path / "b.csv")
+    assert done.returncode == 1
+    assert "line 2: a path has at most 4,096 bytes" in done.stderr
+    done = inside("info", "y" * 100_000)
+    assert done.returncode == 1
+    assert len(done.stderr) < 7_000
+    assert "more characters" in done.stderr
+
+
+def test_too_many_open_files_are_not_blamed_on_the_disk(tmp_path):
+    told = str(cannot_read(tmp_path / "items.db", OSError(errno.EMFILE, "Too many open files")))
+    assert "ulimit -n" in told
+    assert "disk" not in told
 
 
 def test_a_mistyped_name_is_not_called_moved(tmp_path):

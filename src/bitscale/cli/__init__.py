@@ -10,6 +10,7 @@ import os
 import sys
 
 STOPPED = 130  # exit code after Ctrl-C: 128 + SIGINT
+LIGHT = ("index", "add", "search", "reindex")  # verbs whose networks run in onnxruntime and whose matrices are small
 STOPPED_WORDS = "stopped; run the same command again to go on"
 
 
@@ -17,6 +18,8 @@ def main() -> None:
     """Run the command line and exit; an error is one line on stderr, or with --json one document on stdout."""
     open_what_is_closed()
     escape_what_cannot_be_printed()
+    if sys.argv[1:2] and sys.argv[1] in LIGHT:  # before NumPy is loaded: its threads would spin between small products
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from bitscale.cli.app import run
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bitscale.collection.search.queries import Query
 
 LONGEST_ID = 1_000  # digits; longer ones are no numbers to Python
+LONGEST_PATH = 4_096  # bytes, more than any system takes
 
 
 def named_queries(words: list[str], batch: Path | None, texts: Sequence[str] = ()) -> list[Query]:
@@ -89,6 +90,8 @@ def one_query(row: Any, where: str) -> Query:
     if isinstance(row, int) and not isinstance(row, bool):
         path, id = None, row
     if isinstance(path, str) and path:
+        if len(path.encode(errors="surrogatepass")) > LONGEST_PATH:
+            raise InputError(f"{where}: a path has at most {LONGEST_PATH:,} bytes. Got {path!r:.80}...")
         return Query.of_file(path)
     if path not in (None, "") or isinstance(id, dict | list | bool | float) or id in (None, ""):
         raise InputError(f"{where} names neither a path nor an id. Got {row!r:.80}.")

@@ -57,10 +57,11 @@ def default_home(folder: Path) -> Path:
 
 def open_place(place: str, model: str | None = None) -> Collection | EngineCollection:
     """A collection in a folder or on an engine, for reading; the model of one on an engine is given, not found."""
-    from bitscale.collection.engines.collection import EngineCollection
     from bitscale.index.engines.address import is_address
 
     if is_address(place):
+        from bitscale.collection.engines.collection import EngineCollection
+
         return EngineCollection.open(place, None if model is None else model_of(model))
     if model is not None:
         raise UsageError("--model goes with an address or an index file (.bsi); a collection has its model.")

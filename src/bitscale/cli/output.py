@@ -22,7 +22,7 @@ import typer
 from bitscale.cli import STOPPED as STOPPED
 from bitscale.cli.wording import as_typed, runnable
 from bitscale.errors import InputError, VanishedFiles
-from bitscale.views.text import visible
+from bitscale.views.text import quoted, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,6 +33,7 @@ DONE, COULD_NOT, USAGE, ASKS = 0, 1, 2, 3
 WIDE = 160  # columns of a table that goes into a pipe
 WIDEST = 100_000  # columns of a table when nothing may be broken
 MOST_PATHS = 100  # missing files named in an error
+LONGEST = 6_000  # characters of an error: a path has 4,096 bytes at most, and two may be named
 
 
 class UsageError(InputError):
@@ -110,7 +111,7 @@ def pip() -> str:
 
 def command(*words: str | Path) -> str:
     """A command that can be pasted into a shell here."""
-    return " ".join([program(), *(shlex.quote(str(word)) for word in words)])
+    return " ".join([program(), *(quoted(str(word)) for word in words)])
 
 
 def cell(text: object, style: str = "") -> Text:
@@ -123,6 +124,8 @@ def cell(text: object, style: str = "") -> Text:
 def fail(error: BaseException | None, message: str, code: int, as_json: bool) -> None:
     """Tell an error, once, in the way that was asked for, in the words of the command line."""
     message = as_typed(message)
+    if len(message) > LONGEST:
+        message = f"{message[:LONGEST]} ... ({len(message) - LONGEST:,} more characters)"
     if not as_json:
         print(f"bitscale: {visible(runnable(message, program(), pip()))}", file=sys.stderr)  # noqa: T201
         return

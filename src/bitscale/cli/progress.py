@@ -10,6 +10,9 @@ from typing import Any
 @contextmanager
 def progress_bar(quiet: bool = False) -> Iterator[Callable[[str, int, int], None]]:
     """A function (what, done, total) that keeps one bar for each thing named."""
+    if quiet:
+        yield lambda what, done, total: None
+        return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
@@ -20,7 +23,7 @@ def progress_bar(quiet: bool = False) -> Iterator[Callable[[str, int, int], None
         TextColumn("{task.percentage:.0f} %  {task.completed:,.0f} of {task.total:,.0f}"),
     )
     with Progress(
-        *columns, TimeRemainingColumn(), console=console, disable=quiet or not console.is_terminal, transient=True
+        *columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal, transient=True
     ) as bars:
         tasks: dict[str, TaskID] = {}
 

@@ -113,7 +113,8 @@ def index(
     """Take crops into a gallery, each with its person, camera and time, as metadata of that name.
 
     It is a collection like any other: `search`, `remove`, `verify` and `backup` work on it. Ctrl-C is safe: the same
-    command goes on. With --codes-only it never knows a file again, and every crop given is added.
+    command goes on. Crops of a .mat, and those of a gallery made with --codes-only, are known again by person, camera,
+    time and code.
 
     Try: bitscale reid index crops/ --csv crops.csv -c gallery.bsc --model persons.safetensors
     """

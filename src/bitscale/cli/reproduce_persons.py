@@ -12,7 +12,7 @@ from bitscale.cli.output import COULD_NOT, emit, print_table, say
 from bitscale.data.root import data_root
 from bitscale.paper.numbers import printed
 from bitscale.reid.evaluate import RANKS
-from bitscale.reid.table import PERSON_NETWORK, PLAN, Line, fill, lines, second_track
+from bitscale.reid.table import HOW_MEASURED, PERSON_NETWORK, PLAN, Line, fill, lines, second_track, write_page
 from bitscale.views.tables import Table
 
 NAMES = ("cuhk03", "tab222")
@@ -29,6 +29,8 @@ def reproduce_persons(
     there = plan if (weights / PERSON_NETWORK).is_file() else PLAN
     failed = {} if status else fill(home, RESULTS, only=only, plan=there, show=show)
     rows = list(lines(RESULTS, paper_rates(), plan))
+    if rows and not status:
+        write_page(RESULTS, rows)
     if as_json:
         emit({"rows": [asdict(row) for row in rows], "failed": failed, "results": str(RESULTS)})
     else:
@@ -63,7 +65,4 @@ def table_of(rows: list[Line]) -> Table:
         ]
         for row in rows
     ]
-    notes = [
-        "Queries of the first camera, one gallery picture a person of the other; back: the other way round, rank-1."
-    ]
-    return Table("CUHK03 (tab222)", heads, cells, notes)
+    return Table("CUHK03 (tab222)", heads, cells, [HOW_MEASURED])

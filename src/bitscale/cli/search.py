@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from bitscale.cli.batch import named_queries
 from bitscale.cli.destinations import SHEET, Force, check_destination
@@ -18,6 +16,9 @@ from bitscale.cli.progress import progress_bar
 from bitscale.cli.search_index import ARRAYS, ENDING, array_of, codes_of, search_index
 
 if TYPE_CHECKING:
+    from rich.table import Table
+    from rich.text import Text
+
     from bitscale.collection.search.results import Match, Results, Row
 
 DEFAULT_K = 10
@@ -152,6 +153,8 @@ def heading(row: Row) -> Text:
 
 def table_of(row: Row) -> Table:
     """The matches of one query."""
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, header_style="dim", padding=(0, 2, 0, 0))
     for title, justify in (("distance", "right"), ("share", "right"), ("heaviest bits", "left"), ("grade", "left")):
         table.add_column(title, justify=justify, no_wrap=True)  # type: ignore[arg-type]

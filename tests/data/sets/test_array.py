@@ -44,6 +44,7 @@ def test_a_view_is_what_its_rows_are(files):
     assert some.fingerprint == Vectors(PART.images[[199, 5]]).fingerprint != whole.fingerprint
 
 
+@pytest.mark.slow
 def test_a_model_is_the_same_from_a_file_and_from_an_array(files):
     from bitscale.data.labelled import Labelled
 

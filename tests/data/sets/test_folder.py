@@ -133,6 +133,7 @@ def test_images_that_cannot_be_read(tmp_path: Path) -> None:
         read_image(tmp_path / "huge.png")
 
 
+@pytest.mark.slow
 def test_images_are_decoded_in_a_worker_that_ends_with_them(tmp_path: Path) -> None:
     gc.collect()  # workers of tests before end with what they belonged to
     before = set(children())
