@@ -8,7 +8,8 @@ from pathlib import Path
 
 import psutil
 
-M_ARENA_MAX = -8  # glibc's mallopt: how many heaps threads may spread over
+M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # glibc's mallopt: heaps that threads may spread over; size of a large block
+LARGE = 1 << 18  # bytes
 CORES = "BITSCALE_CORES"  # set: take no more than so many, since other processes have the rest
 
 
@@ -27,12 +28,14 @@ def free_memory() -> int:
 
 
 def keep_few_heaps(n: int = 2) -> bool:
-    """Have all threads share a few heaps: what one gives back serves the others. False where malloc cannot be told.
+    """Have threads share a few heaps, and large blocks go back to the system. False where malloc cannot be told.
 
-    glibc gives threads up to eight heaps a core, each of which keeps the most it ever held.
+    glibc gives threads up to eight heaps a core, each of which keeps the most it ever held. Large blocks are taken from
+    the system and given back to it, always: left alone, glibc moves that limit up with the first one that is freed, and
+    later ones pile up in a heap whose end some small thing holds.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
-    return mallopt is not None and mallopt(M_ARENA_MAX, n) == 1
+    return mallopt is not None and mallopt(M_ARENA_MAX, n) == 1 and mallopt(M_MMAP_THRESHOLD, LARGE) == 1
 
 
 def _left_in_group() -> int | None:
