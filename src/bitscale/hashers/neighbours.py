@@ -145,24 +145,32 @@ def _gradients(
 ) -> tuple[Float32, Float32]:
     """By the directions, and by the two scales of every length."""
     batch = np.float32(len(some))
-    wanted, right = _shares(some @ some.T / np.float32(SHARPNESS), itself=False), np.eye(len(some), dtype=np.float32)
+    wanted = _shares(some @ some.T / np.float32(SHARPNESS), itself=False)
     items, spread = Side.of(some, directions)
     edited, _ = Side.of(copies, directions, spread)
     by_scale = np.zeros_like(log_scales)
-    near, found, before = np.zeros_like(wanted), np.zeros_like(wanted), 0
-    for i, length in enumerate(lengths):
-        scales = np.exp(log_scales[:, i]) / length
-        near = near + items.bits[:, before:length] @ items.bits[:, before:length].T
-        found = found + edited.bits[:, before:length] @ items.bits[:, before:length].T
-        error = (_shares(near * scales[0], itself=False) - wanted) / batch
-        items.gradient[:, :length] += (error + error.T) @ items.bits[:, :length] * scales[0]
-        by_scale[0, i] = (error * near).sum() * scales[0]
-        error = (_shares(found * scales[1], itself=True) - right) / batch
-        by_scale[1, i] = (error * found).sum() * scales[1]
-        error *= np.float32(counts[i] * scales[1])
-        edited.gradient[:, :length] += error @ items.bits[:, :length]
-        items.gradient[:, :length] += error.T @ edited.bits[:, :length]
-        before = length
+    near, found = np.zeros_like(wanted), np.zeros_like(wanted)
+    blocks = [slice(before, length) for before, length in zip((0, *lengths), lengths, strict=False)]
+    errors: list[tuple[Float32, Float32]] = []
+    for i, (length, block) in enumerate(zip(lengths, blocks, strict=True)):
+        scales = np.exp(log_scales[:, i]) / np.float32(length)
+        near += items.bits[:, block] @ items.bits[:, block].T
+        found += edited.bits[:, block] @ items.bits[:, block].T
+        neighbours = _shares(near * scales[0], itself=False)
+        neighbours -= wanted
+        originals = _shares(found * scales[1], itself=True)
+        originals.flat[:: len(some) + 1] -= 1
+        scales /= batch
+        by_scale[:, i] = np.vdot(neighbours, near) * scales[0], np.vdot(originals, found) * scales[1]
+        neighbours *= scales[0]
+        originals *= np.float32(counts[i]) * scales[1]
+        errors.append((neighbours, originals))
+    among, across = np.zeros_like(wanted), np.zeros_like(wanted)
+    for block, (neighbours, originals) in zip(reversed(blocks), reversed(errors), strict=True):
+        among += neighbours  # a bit has its part in the errors of every length that it belongs to
+        across += originals
+        items.gradient[:, block] = (among + among.T) @ items.bits[:, block] + across.T @ edited.bits[:, block]
+        edited.gradient[:, block] = across @ items.bits[:, block]
     return items.by_directions() + edited.by_directions(), by_scale
 
 
@@ -179,8 +187,11 @@ def _alone(near: Float32) -> Float32:
 
 
 def signs(values: NDArray[Any]) -> Float32:
-    """1 or -1 each."""
-    return np.where(values >= 0, np.float32(1), np.float32(-1))
+    """1 or -1 each; in two passes, which are several times as fast as a choice for each value."""
+    ones: Float32 = (values >= 0).astype(np.float32)
+    ones *= 2
+    ones -= 1
+    return ones
 
 
 def unit(vectors: Float32) -> Float32:
@@ -191,9 +202,10 @@ def unit(vectors: Float32) -> Float32:
 
 
 def _shares(values: Float32, *, itself: bool) -> Float32:
-    """The softmax of each row, the item itself left out unless it may be seen."""
+    """The softmax of each row, in place; the item itself is left out unless it may be seen."""
     if not itself:
         np.fill_diagonal(values, _FAR)
-    shares = np.exp(values - values.max(axis=1, keepdims=True))
-    whole: Float32 = shares / shares.sum(axis=1, keepdims=True)
-    return whole
+    values -= values.max(axis=1, keepdims=True)
+    shares: Float32 = np.exp(values, out=values)
+    shares /= shares.sum(axis=1, keepdims=True)
+    return shares
