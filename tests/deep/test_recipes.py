@@ -7,7 +7,7 @@ from PIL import Image
 
 from bitscale.data.images import ArrayImages, ListImages
 from bitscale.data.labelled import Labelled
-from bitscale.deep.loss import evaluate
+from bitscale.deep.loss import distances, evaluate
 from bitscale.deep.parts import Parts, method_layers
 from bitscale.deep.recipes import RECIPES, Recipe, Seen, look
 from bitscale.deep.relations import relate
@@ -88,6 +88,16 @@ def test_ours_computes_in_bfloat16_where_the_processor_does():
     hasher = make_hasher("drsch", n_bits=8, **QUICK).fit(pictures())
     assert hasher.settings.precision == ("bfloat16" if has_bfloat16() else "float32")
     assert make_hasher("drsch", n_bits=8, recipe="as-printed", **QUICK).fit(pictures()).settings.precision == "float32"
+
+
+def test_the_margin_of_dsrh_is_that_of_eq_12_in_its_own_distance():
+    hashers = {name: make_hasher(name, n_bits=64, recipe="ours") for name in ("dsrh", "drsch")}
+    codes = torch.sign(torch.randn(6, 64, generator=torch.Generator().manual_seed(0)))
+    of = {name: distances(codes, inner=hasher.parts.inner) for name, hasher in hashers.items()}
+    factor = of["drsch"].max() / of["dsrh"].max()
+    margins = {name: hasher.settings.margin_per_bit for name, hasher in hashers.items()}
+    assert margins["drsch"] / margins["dsrh"] == factor == 4
+    assert hashers["dsrh"].settings.hash_norm
 
 
 def test_single_settings_go_before_a_recipe():

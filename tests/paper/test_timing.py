@@ -1,4 +1,4 @@
-"""Times: all methods at hand in one record, and nothing is timed again that is there."""
+"""Times: all methods in one record, those without a kept model too, and nothing is timed again that is there."""
 
 import numpy as np
 import pytest
@@ -10,23 +10,26 @@ from bitscale.paper.record import TIMING, read
 from bitscale.paper.timing import scan_of, timed_cells
 
 CELLS = [Cell("sample", method, 64, 64) for method in ("lsh", "itq", "ksh")]
+DEEP = Cell("sample", "drsch", 64, 64, "ours", iterations=2000)
+ELSEWHERE = Cell("sample", "ksh-cnn", 64, 64, features="onnx:nowhere.onnx")  # a network that is not here
 
 
 @pytest.mark.slow
 def test_side_by_side(tmp_path):
     places = Places(tmp_path / "results", tmp_path / "runs")
-    outcome = reproduce(CELLS[:2], places, times=["sample"], plan=CELLS)
-    assert outcome.untimed == {"sample": ["ksh"]}
+    outcome = reproduce(CELLS[:2], places, times=["sample"], plan=[*CELLS, DEEP, ELSEWHERE])
+    assert outcome.untimed["sample"].keys() == {ELSEWHERE.method}
     path = places.results / "timing-sample.json"
     record = read(path, TIMING)
-    assert record["methods"].keys() == {"lsh", "itq"}
-    for row in record["methods"].values():
-        assert 0 < row["h+s"] < row["f+h+s"]
+    assert {name: row["brief"] for name, row in record["methods"].items()} == {
+        "lsh": False, "itq": False, "ksh": True, "drsch": True,
+    }  # fmt: skip
+    for name in ("lsh", "itq", "ksh"):
+        assert 0 < record["methods"][name]["h+s"] < record["methods"][name]["f+h+s"]
+    assert record["methods"]["drsch"]["h+s"] is None
     before = path.read_bytes()
-    reproduce(CELLS[:2], places, times=["sample"], plan=CELLS)
+    assert reproduce(CELLS, places, times=["sample"], plan=[*CELLS, DEEP]).untimed == {"sample": {}}
     assert path.read_bytes() == before
-    reproduce(CELLS, places, times=["sample"], plan=CELLS)
-    assert read(path, TIMING)["methods"].keys() == {"lsh", "itq", "ksh"}
     assert {row.metric for row in rows(CELLS, places.results, ["tabtime"]) if row.dataset == "sample" and row.ours} >= {
         "h+s",
         "f+h+s",

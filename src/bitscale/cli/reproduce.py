@@ -151,7 +151,7 @@ def tell_outcome(outcome: Outcome, listed: list[Row], places: Places, as_json: b
     for training, why in outcome.failed.items():
         say(f"failed: {training}: {why}")
     for dataset, methods in outcome.untimed.items():
-        if methods:
-            say(f"not timed on {dataset}, for want of a model: {', '.join(methods)}")
+        for method, why in methods.items():
+            say(f"not timed on {dataset}: {method}: {why}")
     say(f"{len(outcome.measured)} cells measured, {outcome.there} were there; all are in {places.results}.")
     say(f"Next: open {outcome.page}")

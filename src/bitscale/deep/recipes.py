@@ -113,8 +113,10 @@ def _ours(parts: Parts, vectors: bool, seen: Seen | None) -> Choice:
     settings: dict[str, Any] = {"beta_end": 10.0, "scale_rate": 10.0}
     if parts.nested:
         settings |= {"proxy_weight": 1.0}
+    if parts.inner:  # a distance of (q - r.r') / 2 is a fourth of |r - r'|^2: so is the margin
+        settings |= {"margin_per_bit": 0.125}
     if not vectors:
-        norm = not (parts.nested or parts.balance)  # nested has its classification term, dsrh a term that balances
+        norm = not parts.nested  # which has its classification term
         settings |= {"network": "paper-net+recipe", "shift_by": "image", "hash_norm": norm}
         settings |= {"scale_spread": 16.0} if parts.scale == "free" else {}
     if seen is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from bitscale.paper.blocks import Block, Entry, Grid, Heading, Pictures, Text
 from bitscale.paper.cells import ABLATION, LENGTHS, RANDOM, SECOND, Cell
@@ -190,10 +191,16 @@ def timing_blocks(results: Path) -> list[Block]:
             rows.append((Entry(method.upper()), *entries, Entry(row["network"] or row["features"])))
         told = f"{TITLES.get(dataset, dataset)}: {record['items']:,} items, the {record['nearest']} nearest"
         blocks += [
-            Text(f"{told}; {record['machine']['cpu']}, one query at a time, no GPU."),
+            Text(f"{told}; {record['machine']['cpu']}, one query at a time, no GPU.{_briefly(record['methods'])}"),
             Grid(("method", "H + S, ms", "F + H + S, ms", "made with"), tuple(rows)),
         ]
     return [Heading(f"`{TIMES}`: time a query at 64 bits"), *blocks] if blocks else []
+
+
+def _briefly(methods: Mapping[str, Mapping[str, Any]]) -> str:
+    """Which of the timed models were hardly trained: it is their form that takes time."""
+    brief = [name.upper() for name, row in methods.items() if row.get("brief")]
+    return f" Timed with models of the same form that hardly learned: {', '.join(brief)}." if brief else ""
 
 
 def _time(value: float | None) -> str:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from bitscale.data.labelled import Labelled
 from bitscale.errors import BitscaleError, CorruptFile, InputError
@@ -20,6 +22,7 @@ from bitscale.paper.cells import Training
 from bitscale.paper.record import save
 
 MODEL, FACTS, SPENT = "model.safetensors", "facts.json", "spent.json"
+BRIEF_IMAGES, BRIEF_STEPS = 2_000, 20  # of a model whose speed is asked for, not what it learned
 CHECKPOINTS = ("checkpoint.safetensors", "history.json", SPENT)
 
 RESIZED = {  # photographs of any size, which the paper resizes whole
@@ -93,6 +96,13 @@ def _fit_deep(hasher: Any, images: Labelled, folder: Path, before: float, told: 
                 (folder / name).unlink(missing_ok=True)
     hasher.fit(images, run=folder, progress=show)
     return 0.0 if there else before
+
+
+def brief_model(training: Training, images: Labelled, cache: Path | None = None) -> Hasher:
+    """A model of the same form that has learned next to nothing; a query takes it as long as one that has."""
+    rows = np.linspace(0, len(images) - 1, min(BRIEF_IMAGES, len(images))).astype(np.int64)
+    steps = BRIEF_STEPS if training.deep else None
+    return new_hasher(replace(training, iterations=steps), cache).fit(images.take(rows))
 
 
 def kept_model(training: Training, folder: Path, cache: Path | None = None) -> Fitted | None:

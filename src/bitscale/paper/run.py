@@ -52,7 +52,7 @@ class Outcome:
     there: int = 0  # cells that needed nothing
     not_run: dict[str, str] = field(default_factory=dict)  # training -> why
     failed: dict[str, str] = field(default_factory=dict)
-    untimed: dict[str, list[str]] = field(default_factory=dict)  # dataset -> methods without a model to time
+    untimed: dict[str, dict[str, str]] = field(default_factory=dict)  # dataset -> method -> why it was not timed
     page: Path | None = None  # the report
 
 

@@ -3,7 +3,8 @@
 Queries come one at a time, as they do to a search engine. In every round each method answers the same queries, one
 method after the other, so that whatever else the machine does falls on all of them alike; the median over rounds and
 queries is kept. The database is the query set under the paper's protocol, and every search is for 100 items. A network
-on pixels computes features and code at once, so that it has no H + S of its own.
+on pixels computes features and code at once, so that it has no H + S of its own. Where the model of a table is not
+kept on this machine, one of the same form that has hardly learned is timed in its place, and the record says so.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ import numpy as np
 from bitscale.codes import Codes
 from bitscale.data import Split, load_dataset
 from bitscale.embeddings import Embeddings
+from bitscale.errors import DataError, InputError
 from bitscale.evaluation.encoding import with_stopwatch
 from bitscale.hashers import Hasher
 from bitscale.index.exact import ExactIndex
 from bitscale.paper.cells import AS_PRINTED, LONGEST, Cell
-from bitscale.paper.models import kept_model
+from bitscale.paper.models import brief_model, kept_model
 from bitscale.paper.record import TIMING, read, write
 from bitscale.paper.surroundings import machine, versions
 
@@ -52,25 +54,36 @@ def timed_cells(cells: Iterable[Cell], dataset: str) -> list[Cell]:
     return list(chosen.values())
 
 
-def measure_times(dataset: str, cells: Iterable[Cell], results: Path, runs: Path, root: Path | None) -> list[str]:
-    """Time all methods whose models are kept, and write the record; the methods that have none are returned.
+def measure_times(dataset: str, cells: Iterable[Cell], results: Path, runs: Path, root: Path | None) -> dict[str, str]:
+    """Time all methods of a dataset and write the record; the methods that cannot be timed here are returned, and why.
 
     Where all of them are in the record already, nothing is timed again.
     """
     lot = timed_cells(cells, dataset)
-    models = {cell: kept_model(cell.trainings[0], runs / cell.trainings[0].name) for cell in lot}
-    kept = {cell: model.hasher for cell, model in models.items() if model is not None}
-    without = [cell.method for cell in lot if cell not in kept]
     path = results / f"timing-{dataset}.json"
-    if path.exists() and {cell.method for cell in kept} <= read(path, TIMING)["methods"].keys():
-        return without
+    if path.exists() and {cell.method for cell in lot} <= read(path, TIMING)["methods"].keys():
+        return {}
     split = load_dataset(dataset, root)
-    ready = {cell.method: prepare(hasher, split, about(cell), runs / "features") for cell, hasher in kept.items()}
+    ready: dict[str, Timed] = {}
+    untimed: dict[str, str] = {}
+    for cell in lot:
+        try:
+            ready[cell.method] = ready_to_time(cell, split, runs)
+        except (DataError, InputError) as error:  # no weights of a network, or none of its packages
+            untimed[cell.method] = str(error)
     if ready:
         record = {"dataset": dataset, "bits": LONGEST, "items": len(split.database), "nearest": NEAREST}
         record |= {"queries": QUERIES, "rounds": ROUNDS, "methods": side_by_side(ready, split)}
         write(path, {**record, "machine": machine(), "versions": versions()}, TIMING)
-    return without
+    return untimed
+
+
+def ready_to_time(cell: Cell, split: Split, runs: Path) -> Timed:
+    """The model of a cell, or one of its form, before the items it searches."""
+    training, cache = cell.trainings[0], runs / "features"
+    kept = kept_model(training, runs / training.name)
+    hasher = kept.hasher if kept else brief_model(training, split.train, cache)
+    return prepare(hasher, split, {**about(cell), "brief": kept is None}, cache)
 
 
 def about(cell: Cell) -> dict[str, Any]:
