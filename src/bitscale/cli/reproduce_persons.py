@@ -10,7 +10,7 @@ import typer
 
 from bitscale.cli.output import COULD_NOT, emit, print_table, say
 from bitscale.data.root import data_root
-from bitscale.paper.numbers import printed
+from bitscale.paper.persons import paper_rates
 from bitscale.reid.evaluate import RANKS
 from bitscale.reid.table import HOW_MEASURED, PERSON_NETWORK, PLAN, Line, fill, lines, second_track, write_page
 from bitscale.views.tables import Table
@@ -39,16 +39,6 @@ def reproduce_persons(
             say(f"failed: {what}: {why}")
     if failed:
         raise typer.Exit(COULD_NOT)
-
-
-def paper_rates() -> dict[tuple[str, int | None], dict[int, float]]:
-    """What tab222 prints, by method and bits."""
-    found: dict[tuple[str, int | None], dict[int, float]] = {}
-    for number in printed():
-        if number.table == "tab222":
-            rank = int(number.metric.removeprefix("cmc@"))
-            found.setdefault((number.method, number.bits), {})[rank] = number.value
-    return found
 
 
 def table_of(rows: list[Line]) -> Table:

@@ -11,6 +11,7 @@ from bitscale.paper.cells import ABLATION, LENGTHS, RANDOM, SECOND, Cell
 from bitscale.paper.deviations import ALWAYS, APART, cause
 from bitscale.paper.measure import ASYMMETRIC
 from bitscale.paper.numbers import MAIN, SCALABLE, TIMES, printed, to_beat
+from bitscale.paper.persons import person_blocks
 from bitscale.paper.record import TIMING, Record, read
 
 TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar20": "CIFAR-20", "nus-wide": "NUS-WIDE"}
@@ -38,6 +39,7 @@ def contents(cells: Sequence[Cell], records: Measured, results: Path) -> list[Bl
             blocks += dataset_blocks(dataset, title, lot, records)
     for dataset in dict.fromkeys(cell.dataset for cell in cells if cell.dataset not in TITLES):
         blocks += other_blocks(dataset, [cell for cell in cells if cell.dataset == dataset], records)
+    blocks += person_blocks(results)
     blocks += second_blocks([cell for cell in cells if cell.second], records)
     blocks += ablation_blocks([cell for cell in cells if ABLATION in dict(cell.places)], records)
     blocks += timing_blocks(results)

@@ -9,6 +9,7 @@ from typing import Any
 
 from bitscale.paper.cells import Cell
 from bitscale.paper.numbers import PERSONS, TIMES, printed
+from bitscale.paper.persons import Seen, measured
 from bitscale.paper.record import TIMING, Record, read, read_all
 
 
@@ -46,12 +47,24 @@ def rows(cells: Sequence[Cell], folder: Path, tables: Iterable[str] = ()) -> lis
     if TIMES in asked:
         places += _times(folder)
     if PERSONS in asked:
-        places += [
-            Row(n.table, n.dataset, n.method, n.bits, n.metric, n.value, None, "10 random splits", None, None)
-            for n in printed()
-            if n.table == PERSONS
-        ]
+        places += _persons(folder)
     return places
+
+
+def _persons(folder: Path) -> list[Row]:
+    """Rates by rank, a row for each recipe where a method was trained by several."""
+    ours = measured(folder)
+    nothing: list[Seen | None] = [None]
+    return [
+        Row(
+            n.table, n.dataset, n.method, n.bits, n.metric, n.value, round(seen.value, 2) if seen else None,
+            seen.protocol if seen else "10 random splits", seen.recipe if seen else None, None,
+            seen.features if seen else None, spread={n.metric: round(seen.spread, 2)} if seen else None,
+        )
+        for n in printed()
+        if n.table == PERSONS
+        for seen in (ours.get((n.method, n.bits, n.metric)) or nothing)
+    ]  # fmt: skip
 
 
 def _rows(cell: Cell, record: Record | None) -> list[Row]:

@@ -104,11 +104,16 @@ def lines(results: Path, printed: Printed, plan: Sequence[Asked] = PLAN) -> Iter
 
 def write_page(results: Path, rows: Sequence[Line]) -> Path:
     """The table as a file beside the results it is made of, with what is to be known of their data."""
-    notes = sorted({read_result(path)["note"] for path in results.glob("*-split-*.json")} - {""})
-    text = ["# CUHK03 (tab222)", "", f"Made by `bitscale reproduce cuhk03`. {HOW_MEASURED}", "", *notes, ""]
+    made = f"Made by `bitscale reproduce cuhk03`. {HOW_MEASURED}"
+    text = ["# CUHK03 (tab222)", "", made, "", *notes_on_data(results), ""]
     path = results / PAGE
     write_whole(path, lambda file: file.write("\n".join([*text, markdown(rows), ""]).encode()))
     return path
+
+
+def notes_on_data(results: Path) -> list[str]:
+    """What is to be known of the pictures that were measured on, each once."""
+    return sorted({read_result(path)["note"] for path in results.glob("*-split-*.json")} - {""})
 
 
 def markdown(rows: Sequence[Line]) -> str:
