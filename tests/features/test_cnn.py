@@ -78,7 +78,7 @@ def test_wheels_are_found_without_being_run(tmp_path: Path, monkeypatch: pytest.
     path = package / "weights" / "mobilenet_v2-b0353104.pth"
     torch.save(random_network("mobilenetv2").state_dict(), path)
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))  # where nothing was made ready before
+    monkeypatch.setenv("BITSCALE_DATA", str(tmp_path / "data"))  # where nothing was made ready before
     with pytest.raises(DataError, match=r"sha256 .*, expected b0353104"):
         make_features("mobilenetv2")
     right = weights.Published(**{**vars(PUBLISHED["mobilenetv2"]), "sha256": weights.file_sha256(path)})

@@ -7,12 +7,13 @@ import pytest
 
 from bitscale.collection import Collection
 from bitscale.data.labelled import Labelled
-from bitscale.errors import InputError
+from bitscale.errors import InputError, UnreadablePicture
 from bitscale.hashers import load_hasher, make_hasher
 from bitscale.reid.gallery import take_in
 from bitscale.reid.sources import load_people
 from bitscale.reid.who import pooled, save_timeline, time_text, who
 from tests.cli.run import inside
+from tests.pictures.bombs import BOMBS
 from tests.reid.crops import crop, cuhk03_mat, market_folder, save
 
 
@@ -75,6 +76,13 @@ def test_a_sequence_is_one_query(place):
     np.testing.assert_allclose(values[0], np.mean(single, axis=0), atol=1e-4)
     assert answer.candidates[0].person == 5
     assert answer.name == "asked-0.png and 2 more"
+
+
+def test_a_bomb_is_decoded_by_a_worker(place, tmp_path):
+    """In this process it would be decoded, into gigabytes."""
+    (tmp_path / "bomb.webp").write_bytes(BOMBS["webp wide"]())
+    with Collection.open(place / "g.bsc", read_only=True) as gallery, pytest.raises(UnreadablePicture, match="bomb"):
+        who(gallery, [[str(place / "asked-0.png"), str(tmp_path / "bomb.webp")]])
 
 
 def test_the_timeline_shows_sightings_in_order(place, tmp_path):

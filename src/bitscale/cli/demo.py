@@ -19,7 +19,7 @@ from bitscale.errors import FileError
 
 if TYPE_CHECKING:
     from bitscale.collection import Collection
-    from bitscale.collection.search.results import Row
+    from bitscale.collection.search.matches import Row
     from bitscale.data import Labelled, Split
     from bitscale.hashers import Hasher
     from bitscale.views.sheet import Section

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from bitscale.collection.search.results import Match, Results, Row
+    from bitscale.collection.search.matches import Match, Row
+    from bitscale.collection.search.results import Results
 
 DEFAULT_K = 10
 STYLES = {"copy": "bold green", "same kind": "green", "unlike": "dim", "cannot tell": "yellow"}

@@ -113,6 +113,18 @@ def small_copy(path: str, side: int, limits: Limits) -> Small:
     return Small(file.getvalue(), kind)
 
 
+def decoded_image(picture: Image.Image, name: str, limits: Limits = LIMITS) -> Image.Image:
+    """An image that somebody opened by Pillow: upright, grey or in colour, transparency laid on white.
+
+    Pillow may not have decoded it yet: that happens here, in this process, within the limit on pixels alone.
+    """
+    _check_pixels(name, "", picture.size, limits.pixels)
+    with _one_line_errors(name):
+        picture.load()
+        upright = _upright(picture)
+        return in_colour(upright, 1 if upright.mode in ("1", "L") else 3)
+
+
 @contextmanager
 def _one_line_errors(path: str) -> Iterator[None]:
     """Whatever Pillow's decoders raise on broken files, which is of every kind, as UnreadablePicture."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,11 +21,10 @@ import numpy as np
 from bitscale.codes import Relaxed
 from bitscale.collection import Collection
 from bitscale.collection.where import Condition
-from bitscale.data.images import uniform
 from bitscale.errors import InputError
 from bitscale.hamming import distances
-from bitscale.hashers.picture_codes import check_takes_pictures
-from bitscale.pictures.arrays import read_picture
+from bitscale.hashers.picture_codes import check_takes_pictures, encode_files
+from bitscale.pictures.workers import workers_for
 from bitscale.reid.gallery import PERSON, Sighting, among, sighting_of
 from bitscale.views.sheet import Section, Sheet, Tile
 
@@ -130,13 +130,19 @@ def pooled(gallery: Collection, queries: Sequence[Sequence[str]]) -> Relaxed:
     """One relaxed code a query: the mean over its pictures, (n_queries, q)."""
     hasher = gallery.hasher
     check_takes_pictures(hasher)
-    means = []
-    for paths in queries:
-        if not paths:
-            raise InputError("a query has no picture. Give one, or several of one person.")
-        pixels = uniform([read_picture(path, hasher.picture_form).pixels for path in paths])
-        means.append(hasher.relax(pixels).values.mean(axis=0))
-    return Relaxed(np.stack(means), gallery.index.bit_weights, model=hasher.fingerprint)
+    if not all(queries):
+        raise InputError("a query has no picture. Give one, or several of one person.")
+    files = [path for paths in queries for path in paths]
+    of_query = np.repeat(np.arange(len(queries)), [len(paths) for paths in queries])
+    sums = np.zeros((len(queries), hasher.n_bits))
+    with closing(encode_files(hasher, files, workers=workers_for(len(files)), relax=True)) as batches:
+        for batch in batches:
+            for _, broken in batch.broken:
+                raise broken
+            assert batch.relaxed is not None
+            np.add.at(sums, of_query[batch.places], batch.relaxed.values)
+    means = sums / np.bincount(of_query, minlength=len(queries))[:, None]
+    return Relaxed(means, gallery.index.bit_weights, model=hasher.fingerprint)
 
 
 def in_order(sightings: Sequence[Sighting]) -> tuple[Sighting, ...]:

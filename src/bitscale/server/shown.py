@@ -8,7 +8,8 @@ from typing import Any
 
 from bitscale.codes import Relaxed
 from bitscale.collection.items import Item
-from bitscale.collection.search.results import Results, Row
+from bitscale.collection.search.matches import Row
+from bitscale.collection.search.results import Results
 from bitscale.collection.store.rows import is_below
 
 

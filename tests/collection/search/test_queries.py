@@ -1,5 +1,6 @@
 """Queries of every kind become codes in one way, and keep to the end what they are."""
 
+import io
 import os
 import sys
 import threading
@@ -7,6 +8,7 @@ import types
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from bitscale import Collection
 from bitscale.collection.search.queries import Query
@@ -14,7 +16,8 @@ from bitscale.errors import DataError, InputError, UnreadablePicture
 from tests.collection.folders import fill, model
 from tests.collection.made import codes_for, hasher
 from tests.collection.made import fill as fill_codes
-from tests.pictures.made import save, texture
+from tests.pictures.bombs import png
+from tests.pictures.made import encoded, save, texture
 from tests.pictures.processes import children
 
 N = 20
@@ -164,3 +167,14 @@ def test_a_search_while_another_thread_loads_pillow_finds(photos, monkeypatch):
     wanted = photos.search(path, k=3).ids.tolist()
     monkeypatch.setitem(sys.modules, "PIL.Image", types.ModuleType("PIL.Image"))  # begun, and not yet there
     assert photos.search(path, k=3).ids.tolist() == wanted
+
+
+def test_an_image_that_pillow_has_not_decoded_yet(photos, monkeypatch):
+    """It may be cut short, or of far too many pixels: an error of ours, as for a file."""
+    whole = encoded("JPEG", width=400, height=300)
+    assert len(photos.search(Image.open(io.BytesIO(whole)), k=3)[0]) == 3
+    with pytest.raises(UnreadablePicture, match="image 0 cannot be read as an image"):
+        photos.search(Image.open(io.BytesIO(whole[: len(whole) // 2])), k=3)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)  # as some programs do
+    with pytest.raises(UnreadablePicture, match="image 0 is larger than is safe to decode"):
+        photos.search(Image.open(io.BytesIO(png(20_000, 10_000, 8, 0, rows=b""))), k=3)

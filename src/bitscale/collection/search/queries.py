@@ -25,7 +25,7 @@ from bitscale.errors import DataError, InputError, ModelMismatch, UnknownItem, U
 from bitscale.hashers import Hasher
 from bitscale.hashers.picture_codes import check_takes_pictures, encode_files, encode_images_both
 from bitscale.index.base import Index
-from bitscale.pictures.form import in_colour
+from bitscale.pictures.decode import decoded_image
 from bitscale.pictures.look import look_of
 from bitscale.pictures.pool import Pool
 from bitscale.pictures.workers import workers_for
@@ -211,7 +211,7 @@ def listed(given: One | Iterable[One]) -> tuple[list[Query], dict[int, Pixels]]:
             queries.append(Query.of_file(each))
         elif is_pillow(each) or (isinstance(each, np.ndarray) and each.dtype == np.uint8):
             queries.append(Query(f"image {place}"))
-            images[place] = each if isinstance(each, np.ndarray) else pixels_of(each)
+            images[place] = each if isinstance(each, np.ndarray) else pixels_of(each, f"image {place}")
         else:
             raise InputError(f"search for paths, ids, images (uint8 or Pillow's) or Codes. Got {type(each).__name__}.")
     if not queries:
@@ -237,12 +237,9 @@ def is_pillow(given: Any) -> bool:
     return image is not None and isinstance(given, image)
 
 
-def pixels_of(picture: Any) -> Pixels:
+def pixels_of(picture: Any, name: str) -> Pixels:
     """An image of Pillow's as an array: upright by its EXIF, transparency laid on white, grey where it is grey."""
-    from PIL import ImageOps
-
-    upright = ImageOps.exif_transpose(picture)
-    return np.asarray(in_colour(upright, 1 if upright.mode in ("1", "L") else 3))
+    return np.asarray(decoded_image(picture, name))
 
 
 def seen_of(image: Pixels) -> Seen:

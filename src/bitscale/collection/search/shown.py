@@ -9,7 +9,7 @@ from bitscale.collection.search.grades import Grade
 from bitscale.views.sheet import Kind, Section, Tile
 
 if TYPE_CHECKING:
-    from bitscale.collection.search.results import Match, Row
+    from bitscale.collection.search.matches import Match, Row
 
 TILES: dict[Grade, Kind] = {
     "copy": "same picture",
