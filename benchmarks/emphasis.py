@@ -6,6 +6,11 @@ All three are `nested`, 64 bits, recipe `ours` on the features of a pretrained n
 same number of iterations and the same seed; nothing was chosen by the queries, which are the official test images,
 every fifth of them searched for among all the others (P0). Tie-aware expected MAP of binary codes, weighted. Data is
 looked for under BITSCALE_DATA.
+
+    python benchmarks/emphasis.py --trial --only fine,coarse --set attribute_spread=6 --iterations 1000
+
+learns from four fifths of the training images, scores the others, and adds the trial to results/emphasis-trials.json,
+where settings are chosen.
 """
 
 from __future__ import annotations
@@ -13,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +29,7 @@ from bitscale import metrics
 from bitscale.data import Labelled, relevance
 
 ATTRIBUTES = ("fine", "coarse")
+TRIALS = Path("results/emphasis-trials.json")
 BLOCK = 250
 QUERIES = 2_000  # of the 10,000, every fifth; each is searched for among all the others
 
@@ -34,18 +41,49 @@ def main() -> None:
     parser.add_argument("--cache", type=Path, help="a folder to keep features in")
     parser.add_argument("--models", type=Path, help="a folder to keep models in")
     parser.add_argument("--only", help="one of the three, kept in the same file: fine,coarse or fine or coarse")
+    parser.add_argument("--set", nargs="*", default=[], help="settings of the training: attribute_spread=6")
+    parser.add_argument("--trial", action="store_true", help="on held-out training images, kept among the trials")
     parser.add_argument("--out", type=Path, default=Path("results/emphasis.json"))
     options = parser.parse_args()
     split = bs.load_dataset("cifar100")
     every = (",".join(ATTRIBUTES), *ATTRIBUTES)
     for learned in [options.only] if options.only else every:
-        keep(options.out, options.iterations, learned, measured(learned, split, options))
+        if options.trial:
+            keep_trial(learned, tried(learned, split, options), options)
+        else:
+            keep(options.out, options.iterations, learned, measured(learned, split, options))
+
+
+def settings_of(learned: str, options: argparse.Namespace) -> dict[str, Any]:
+    """What is set for a model of some attributes; what is about several of them is nothing to a model of one."""
+    given = {name: float(value) for name, value in (one.split("=") for one in options.set)}
+    alone = "," not in learned
+    several = {name: value for name, value in given.items() if not (alone and name.startswith("attribute_"))}
+    return {"attributes": learned, "iterations": options.iterations, **several}
+
+
+def tried(learned: str, split: bs.Split, options: argparse.Namespace) -> dict[str, Any]:
+    """Train on four fifths of the training images' features, and score the others."""
+    extractor = bs.make_hasher("nested", n_bits=64, features=options.features).extractor
+    extractor.cache = options.cache
+    part = replace(split.train, images=np.ascontiguousarray(extractor.extract(split.train.images)))
+    held_out = np.arange(0, len(part), 5)
+    settings = settings_of(learned, options)
+    hasher = bs.make_hasher("nested", n_bits=64, features="none", **settings)
+    hasher.fit(part.take(np.setdiff1d(np.arange(len(part)), held_out)), progress=tell)  # type: ignore[call-arg]
+    return {"learned": learned, "settings": settings, **scores(hasher, part.take(held_out))}
+
+
+def keep_trial(learned: str, trial: dict[str, Any], options: argparse.Namespace) -> None:
+    """Add a trial to the file."""
+    found = json.loads(TRIALS.read_text()) if TRIALS.exists() else []
+    TRIALS.write_text(json.dumps([*found, {"features": options.features, **trial}], indent=1) + "\n")
+    print(trial, flush=True)
 
 
 def measured(learned: str, split: bs.Split, options: argparse.Namespace) -> dict[str, Any]:
     """Train one model, and score it."""
-    given = {"attributes": learned, "iterations": options.iterations}
-    hasher = bs.make_hasher("nested", n_bits=64, features=options.features, **given)
+    hasher = bs.make_hasher("nested", n_bits=64, features=options.features, **settings_of(learned, options))
     hasher.extractor.cache = options.cache
     begun = time.process_time()
     hasher.fit(split.train, progress=tell)  # type: ignore[call-arg]

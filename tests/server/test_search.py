@@ -162,3 +162,22 @@ def test_parameters_of_a_search_by_picture_are_refused_field_by_field(serve, pho
     answer = serve(photos).post(f"/v1/collections/photos/search/picture?{asked}", content=b"none")
     assert answer.status_code == 422
     assert error_of(answer)["fields"][0]["field"] == f"query.{field}"
+
+
+def test_the_route_answered_without_the_router_is_counted_guarded_and_found_as_the_others_are(serve, photos):
+    client = serve(photos, require_keys=False)
+    at = "/v1/collections/photos/search/picture"
+    assert client.post(f"{at}?k=0", content=b"none").status_code == 422
+    assert error_of(client.post("/v1/collections/other/search/picture", content=b"none"))["status"] == 404
+    assert error_of(client.get(at))["status"] == 405
+    assert error_of(client.post(at, content=b"none", headers={"Host": "evil.example"}))["type"] == "UnknownHost"
+    counted = client.get("/metrics").text
+    route = 'route="/v1/collections/{collection}/search/picture"'
+    assert f'bitscale_requests_total{{method="POST",{route},status="422"}} 1.0' in counted
+
+
+def test_a_mistake_on_that_route_is_told_in_the_one_shape(serve, photos):
+    client = serve(photos)
+    client.service.routes.state.spool = None  # whatever fails in the handler itself
+    answer = client.post("/v1/collections/photos/search/picture", content=b"none")
+    assert error_of(answer)["type"] == "Mistake"

@@ -14,6 +14,7 @@ from bitscale.errors import BitscaleError
 from bitscale.server.answers import Refused, error_answer, mistake, refused_for
 from bitscale.server.audit import Audit
 from bitscale.server.bounded import Bounded
+from bitscale.server.direct import Direct
 from bitscale.server.guard import Guard
 from bitscale.server.homes import Homes
 from bitscale.server.keys import KeyFile
@@ -40,7 +41,7 @@ class Service:
         self.spool, self.thumbnails = Spool(), Thumbnails()
         self.routes = make_routes()
         self.metrics, self.audit = Metrics([homes.searching, homes.pictures]), Audit(settings.audit)
-        guard = Guard(Bounded(self.routes, settings), settings, self.keys, self.sessions)
+        guard = Guard(Bounded(Direct(self.routes), settings), settings, self.keys, self.sessions)
         self.rates = guard.rates
         self._outermost: ASGIApp = Observed(guard, self.metrics, self.audit)
         state = self.routes.state

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from contextlib import suppress
 
-from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bitscale.server.answers import Refused, error_answer
@@ -28,7 +28,7 @@ class Bounded:
             return
         most = self._settings.most_bytes if scope["path"].endswith(PICTURES) else MOST_JSON
         try:
-            check_length(Headers(scope=scope), most)
+            check_length(scope["headers"], most)
         except Refused as refused:
             await error_answer(refused)(scope, receive, send)
             return
@@ -61,11 +61,13 @@ class Body:
         return message
 
 
-def check_length(headers: Headers, most: int) -> None:
+def check_length(headers: Iterable[tuple[bytes, bytes]], most: int) -> None:
     """Refuse a body that says itself that it is too large."""
-    with suppress(ValueError):
-        if int(headers.get("content-length", "0")) > most:
-            raise too_large(most)
+    for name, value in headers:
+        if name == b"content-length":
+            with suppress(ValueError):
+                if int(value) > most:
+                    raise too_large(most)
 
 
 def too_large(most: int) -> Refused:

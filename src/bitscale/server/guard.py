@@ -7,6 +7,7 @@ there must not have been too many.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -67,9 +68,10 @@ class Guard:
 
     def _admit(self, scope: Scope) -> None:
         """Put down who is asking, or raise."""
-        headers = Headers(scope=scope)
+        headers = first_of(scope["headers"])
         scope["bitscale.identity"] = NOBODY
-        if len(headers.getlist("host")) != 1 or headers["host"] not in self._hosts:
+        hosts = sum(name == b"host" for name, _ in scope["headers"])
+        if hosts != 1 or headers["host"] not in self._hosts:
             raise Refused(403, "this service is not reached under that host name. See: --allow-host", "UnknownHost")
         need = need_of(scope["method"], scope["path"])
         scope["bitscale.need"] = need
@@ -83,7 +85,7 @@ class Guard:
             check_scope(who, need)
         self._check_origin(scope, headers, need)
 
-    def _who(self, headers: Headers, address: str) -> Identity:
+    def _who(self, headers: Mapping[str, str], address: str) -> Identity:
         """Who asks: by a key, by a session, or as a user of this machine."""
         given = headers.get("authorization", "")
         if given or "x-api-key" in headers:
@@ -102,7 +104,7 @@ class Guard:
             raise no_key("a key is needed: Authorization: Bearer KEY. Make one with: bitscale keys make NAME")
         return LOCAL
 
-    def _check_origin(self, scope: Scope, headers: Headers, need: Need) -> None:
+    def _check_origin(self, scope: Scope, headers: Mapping[str, str], need: Need) -> None:
         """A page of another web site must not make its visitor's browser ask us."""
         ours = f"{scope['scheme']}://{headers['host']}".lower()
         origin = headers.get("origin")
@@ -113,6 +115,14 @@ class Guard:
         strange_origin = origin is not None and origin.lower() != ours and (need.changes or origin != "null")
         if strange_origin or (site not in ("same-origin", "none") and not followed):
             raise Refused(403, "another web site sent this request. See: --allow-origin", "ForeignOrigin")
+
+
+def first_of(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """The first value of each header; names come in small letters."""
+    table: dict[str, str] = {}
+    for name, value in headers:
+        table.setdefault(name.decode("latin-1"), value.decode("latin-1"))
+    return table
 
 
 def check_scope(who: Identity, need: Need) -> None:

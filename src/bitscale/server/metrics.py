@@ -18,6 +18,7 @@ class Metrics:
     def __init__(self, threads: list[Threads]) -> None:
         self._registry = CollectorRegistry()
         self._threads = threads
+        self._counted: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._requests = Counter(
             "bitscale_requests",
             "Requests by route, method and status.",
@@ -35,8 +36,12 @@ class Metrics:
 
     def count(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count a request that was answered."""
-        self._requests.labels(route, method, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
+        key = route, method, status
+        if key not in self._counted:  # the library looks its counters up under a lock each time
+            self._counted[key] = self._requests.labels(route, method, str(status)), self._seconds.labels(route)
+        counter, histogram = self._counted[key]
+        counter.inc()
+        histogram.observe(seconds)
 
     def text(self, items: Mapping[str, int], problems: Mapping[str, int]) -> bytes:
         """All of it as Prometheus reads it."""

@@ -43,6 +43,8 @@ def _hash(token: str) -> bytes:
 
 def token_of(cookies: str) -> str | None:
     """The session's token in a Cookie header."""
+    if COOKIE not in cookies:
+        return None
     try:
         morsel = SimpleCookie(cookies).get(COOKIE)
     except CookieError:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import secrets
+import re
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import count
 
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import UploadFile
@@ -20,14 +20,15 @@ from bitscale.server.answers import Refused
 
 PART = "picture"
 MOST_PARTS = 8
-RAW = ("application/octet-stream", "image/")
+RAW = (b"application/octet-stream", b"image/")
+PLAIN = re.compile(r"[a-z]+/[a-z0-9.+-]+")  # a kind that says nothing besides
 
 
 @dataclass(frozen=True)
 class Upload:
     """A picture that was sent, as a file that is gone after the request."""
 
-    path: Path
+    path: str
     size: int
 
 
@@ -36,16 +37,18 @@ class Spool:
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="bitscale-serve-")
+        self._numbers = count()
 
     @asynccontextmanager
     async def receive(self, request: Request) -> AsyncIterator[Upload]:
         """The picture that a request brings: its body, or the part `picture` of a form."""
-        path = Path(self._folder.name) / secrets.token_hex(16)
+        path = f"{self._folder.name}/{next(self._numbers)}"
+        given = request.headers.get("content-type", "")
         try:
-            kind, _ = parse_options_header(request.headers.get("content-type"))
+            kind = given.encode("latin-1") if PLAIN.fullmatch(given) else parse_options_header(given)[0]
             if kind == b"multipart/form-data":
                 size = await _part(request, path)
-            elif kind.decode("latin-1").startswith(RAW) or not kind:
+            elif kind.startswith(RAW) or not kind:
                 size = await _body(request, path)
             else:
                 raise Refused(
@@ -68,18 +71,20 @@ class Spool:
         self._folder.cleanup()
 
 
-async def _body(request: Request, path: Path) -> int:
+async def _body(request: Request, path: str) -> int:
     """Write the request's body to a new file; how many bytes it has."""
     size, handle = 0, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    with open(handle, "wb", buffering=0) as file:
+    try:
         async for block in request.stream():
             size += len(block)
             while block:
-                block = block[file.write(block) :]
+                block = block[os.write(handle, block) :]
+    finally:
+        os.close(handle)
     return size
 
 
-async def _part(request: Request, path: Path) -> int:
+async def _part(request: Request, path: str) -> int:
     """Copy the one file of a form; how many bytes it has."""
     try:
         form = await request.form(max_files=1, max_fields=MOST_PARTS, max_part_size=1 << 16)
@@ -90,7 +95,7 @@ async def _part(request: Request, path: Path) -> int:
         part = form.get(PART)
         if not isinstance(part, UploadFile) or len(form) != 1:
             raise Refused(422, f"the form must hold one file, named {PART!r}, and nothing else.", "InputError")
-        with path.open("xb") as file:
+        with open(path, "xb") as file:
             while block := await part.read(1 << 20):
                 file.write(block)
             return file.tell()

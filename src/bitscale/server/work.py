@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import TypeVar
 
 from bitscale.server.answers import Busy
@@ -24,19 +25,41 @@ class Threads:
         """What the work returns, or raises."""
         if self.inside >= self._most:
             raise Busy(f"{self.inside} requests are waiting already. Try again in a moment.")
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Done] = loop.create_future()
+        task = self._executor.submit(work)
         self.inside += 1
-        task = asyncio.get_running_loop().run_in_executor(self._executor, work)
-        task.add_done_callback(self._ended)  # not before: a thread cannot be stopped
-        done, _ = await asyncio.wait((task,), timeout=self._seconds)
-        if not done:
-            raise Busy(f"there was no answer within {self._seconds:.0f} seconds. Try again in a moment.")
-        return task.result()
+        task.add_done_callback(lambda done: tell(loop, self._ended, done, answer))
+        timer = loop.call_later(self._seconds, self._late, answer)
+        try:
+            return await answer
+        finally:
+            timer.cancel()
 
-    def _ended(self, task: asyncio.Future[Done]) -> None:
+    def _late(self, answer: asyncio.Future[Done]) -> None:
+        if not answer.done():
+            answer.set_exception(
+                Busy(f"there was no answer within {self._seconds:.0f} seconds. Try again in a moment.")
+            )
+
+    def _ended(self, task: Future[Done], answer: asyncio.Future[Done]) -> None:
+        """The thread is free again, not before: it cannot be stopped. Nobody may wait for its answer any more."""
         self.inside -= 1
-        if not task.cancelled():
-            task.exception()  # of work that nobody waits for any more: seen, so that nobody is told
+        if answer.done():
+            return
+        if task.cancelled():
+            answer.cancel()
+        elif (error := task.exception()) is not None:
+            answer.set_exception(error)
+        else:
+            answer.set_result(task.result())
 
     def close(self) -> None:
         """Finish what has begun."""
         self._executor.shutdown(wait=True, cancel_futures=True)
+
+
+def tell(loop: asyncio.AbstractEventLoop, what: Callable[..., None], *about: object) -> None:
+    """Have the event loop do something, from another thread; one that is closed has nobody waiting."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(what, *about)

@@ -138,12 +138,11 @@ class Searcher:
         with self._source.held() if hold else UNHELD:
             state = self._source.refresh() if known is None else known
             index = self._source.index
-            among = None if wanted.where is None else self._among(wanted.where, state)
+            among, matching = (None, None) if wanted.where is None else self._among(wanted.where, state)
             found = wanted.ask(index, encoded, among, self._own(encoded))
             asked = (query.id for query in encoded.queries if query.id is not None)
             ids = sorted({*found.hits.ids.ravel().tolist(), *asked} - {-1})
             told = self._source.told(ids, self._standards, self._encoder.pool)
-        matching = None if wanted.where is None else self._filter[2]
         return Answer(found, told, matching), told.state == state
 
     def _own(self, encoded: Encoded) -> list[int | None]:
@@ -153,11 +152,11 @@ class Searcher:
             for query in encoded.queries
         ]
 
-    def _among(self, where: Any, state: object) -> object:
-        """The filter for `where`, kept until the next commit."""
+    def _among(self, where: Any, state: object) -> tuple[object, int]:
+        """The filter for `where` and how many it lets through; kept until the next commit, or another thread's."""
         key = repr(where), state
-        kept, prepared, _ = self._filter
+        kept, prepared, passing = self._filter
         if kept != key:
             prepared, passing = self._source.narrowed(where)
             self._filter = key, prepared, passing
-        return prepared
+        return prepared, passing

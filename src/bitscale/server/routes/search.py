@@ -58,8 +58,7 @@ async def search_by_picture(request: Request, collection: str) -> JsonAnswer:
     home = home_of(request, collection)
     how = read_parameters(HowInQuery, request.query_params)
     async with request.app.state.spool.receive(request) as upload:
-        path = str(upload.path)
-        return JsonAnswer(await home.look(lambda photos: find(photos, home, path, how)))
+        return JsonAnswer(await home.look(lambda photos: find(photos, home, upload.path, how)))
 
 
 def is_quick(body: Search) -> bool:
