@@ -1,12 +1,12 @@
 """`push` of a collection against COPY, and pymilvus's insert, of the same columns in the same batches.
 
     python benchmarks/push.py prepare FOLDER [--items 1000000]           a collection to be pushed
-    python benchmarks/push.py round FOLDER postgres|milvus ...           one more round: ours, theirs, in turns
+    python benchmarks/push.py round FOLDER postgres|milvus ... [--anew]  one more round: ours, theirs, in turns
     python benchmarks/push.py kills FOLDER postgres|milvus ...           killed with -9 ten times, and gone on with
                                                                          (after `make engines`)
-A round is kept in results/engines.json beside those before on the same machine; what counts is the median of their
-ratios. The peer's rows are ready in memory before its clock runs. Kills are spread over the whole: each comes at any
-moment within about a fifth of the time that a push takes.
+A round is kept in results/engines.json beside those before on the same machine, which --anew forgets first; what counts
+is the median of their ratios. The peer's rows are ready in memory before its clock runs. Kills are spread over the
+whole: each comes at any moment within about a fifth of the time that a push takes.
 """
 
 from __future__ import annotations
@@ -122,9 +122,9 @@ def rounds_of(out: Path, part: str) -> list[dict]:
     return found.get("rounds", []) if found.get("machine") == machine() else []
 
 
-def measured(out: Path, engine: str, photos: bs.Collection) -> None:
+def measured(out: Path, engine: str, photos: bs.Collection, anew: bool) -> None:
     part = f"push-{engine}"
-    rounds = rounds_of(out, part)
+    rounds = [] if anew else rounds_of(out, part)
     load = round(os.getloadavg()[0], 1)  # of the machine, when the round began: what else ran beside it
     took = {who: round(value, 2) for who, value in one_round(engine, photos, len(rounds)).items()}
     rounds.append({**took, "load": load})
@@ -186,6 +186,7 @@ def main() -> None:
     parser.add_argument("what", choices=["prepare", "round", "kills"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("engines", nargs="*")
+    parser.add_argument("--anew", action="store_true")
     parser.add_argument("--items", type=int, default=1_000_000)
     parser.add_argument("--out", type=Path, default=ROOT / "results" / "engines.json")
     given = parser.parse_args()
@@ -195,7 +196,7 @@ def main() -> None:
     with bs.Collection.open(given.folder / NAME, read_only=True) as photos:
         for engine in given.engines:
             if given.what == "round":
-                measured(given.out, engine, photos)
+                measured(given.out, engine, photos, given.anew)
             else:
                 keep(given.out, f"kills-{engine}", {"codes": told_codes(len(photos)), **kills(engine, photos)})
 

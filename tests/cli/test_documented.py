@@ -71,12 +71,13 @@ def said(verb, home, tmp_path):
         return told("encode", tmp_path / "m.safetensors", home / "p", "--out", tmp_path / "c.bsi")
     if verb == "demo":
         return told("demo", "--out", tmp_path / "demo", "--steps", 2)
-    if verb in ("push", "pull"):
+    if verb in ("push", "pull", "unpush"):
         address = servers.address("postgres", "documented")
         facts = told("push", where, address, "--verify", 3)
         again = told("pull", address, tmp_path / "back.bsc", *model)
-        connect.open_index(address).drop()
-        return facts if verb == "push" else again
+        gone = told("unpush", address, "--yes")
+        assert connect.existing(address) == []
+        return {"push": facts, "pull": again, "unpush": gone}[verb]
     if verb == "error":
         shutil.copytree(home / "p", tmp_path / "q")
         told("index", tmp_path / "q", *model)

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from bitscale.cli.options import Home, Json, open_for_reading
-from bitscale.cli.output import COULD_NOT, emit, say
+from bitscale.cli.options import Home, Json, model_of, open_for_reading, refuse_address
+from bitscale.cli.output import ASKS, COULD_NOT, emit, say
 from bitscale.cli.progress import progress_bar
 from bitscale.cli.shards import are_shards, collection_of_shards
 
@@ -77,20 +77,49 @@ def pull(
     address: Place,
     collection: Annotated[Path, typer.Argument(help="The collection to make.")],
     model: Annotated[
-        str, typer.Option("--model", help="The model of the codes: a file, or the name of a bundled one.")
+        str, typer.Option("--model", help="The model of the codes: a file, a bundled one's name, or a collection.")
     ],
     as_json: Json = False,
 ) -> None:
     """Make a collection of what an engine holds, under the same ids. Stopped anywhere, the same command goes on.
 
-    Try: bitscale pull milvus://localhost/holiday holiday.bsc --model holiday.safetensors
+    The model is not in the engine. Where the collection that was pushed is lost, too, it is that of its backup
+    (`photos-backup.bsc/models`) or the file that `train` wrote.
+
+    Try: bitscale pull milvus://localhost/holiday copy.bsc --model holiday.bsc
     """
     from bitscale.collection.engines.pull import pull as run
-    from bitscale.hashers import load_hasher
 
+    refuse_address(collection)
     with progress_bar(as_json) as show:
-        items = run(address, collection, load_hasher(model), progress=lambda n, total: show("fetching items", n, total))
+        items = run(address, collection, model_of(model), progress=lambda n, total: show("fetching items", n, total))
     if as_json:
         emit({"collection": str(collection.absolute()), "address": address, "items": items})
     else:
         say(f"{items:,} items in {collection.name}.")
+
+
+def unpush(
+    address: Place,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove it; without this, only say what is there.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Remove a collection from an engine, items and all. The folder it was pushed from stays as it is.
+
+    Without --yes it tells what would go, and the exit code is 3.
+
+    Try: bitscale unpush milvus://localhost/holiday
+         bitscale unpush milvus://localhost/holiday --yes
+    """
+    from bitscale.index.engines.connect import open_index
+
+    with open_index(address) as index:
+        items = len(index)
+        if yes:
+            index.drop()
+    if as_json:
+        emit({"address": address, "items": items, "removed": yes})
+    else:
+        say(f"{items:,} items removed from {address}." if yes else f"{items:,} items at {address}. To remove: --yes")
+    if not yes:
+        raise typer.Exit(ASKS)

@@ -19,6 +19,7 @@ from bitscale.cli.options import (
     default_home,
     metadata_of,
     open_for_writing,
+    refuse_address,
 )
 from bitscale.cli.output import UsageError, command, emit, near, say
 from bitscale.cli.progress import progress_bar
@@ -105,6 +106,7 @@ def index(
     from bitscale.collection.ingest.sync import remembered_roots
 
     home = collection if collection is not None else default_home((sources or [Path()])[0])
+    refuse_address(home)
     if not sources and collection is None:
         raise UsageError("name a folder of pictures, or a collection to look at again: -c photos.bsc")
     if collection is None and len(sources or []) > 1 and not as_json:

@@ -23,7 +23,8 @@ WANTED = "Name a collection (.bsc), a model (.safetensors) or an index (.bsi)."
 
 def info(
     path: Annotated[
-        Path | None, typer.Argument(help="A collection (.bsc), a model (.safetensors) or an index (.bsi) to describe.")
+        str | None,
+        typer.Argument(help="A collection (.bsc, or an engine's address), a model (.safetensors), an index (.bsi)."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -35,7 +36,12 @@ def info(
     Try: bitscale info
          bitscale info photos.bsc --json
     """
-    described = about_install() if path is None else about_file(path)
+    from bitscale.index.engines.address import is_address
+
+    if path is not None and is_address(path):
+        described = about_address(path)
+    else:
+        described = about_install() if path is None else about_file(Path(path))
     if as_json:
         emit(described)
         return
@@ -95,6 +101,19 @@ def about_collection(path: Path) -> dict[str, Any]:
         about["folders"] = remembered_roots(photos)
         about["skipped"] = len(photos.skipped())
         about["bytes"] = size_on_disk(photos.path)
+        if notices := photos.notices():
+            about["notices"] = notices
+        return about
+
+
+def about_address(address: str) -> dict[str, Any]:
+    """What an engine holds of a collection."""
+    from bitscale.collection.engines.collection import EngineCollection
+
+    with EngineCollection.open(address) as photos:
+        facts = photos.index.facts
+        about: dict[str, Any] = {"kind": "collection on an engine", "address": str(photos.path), "items": len(photos)}
+        about |= {"n_bits": photos.n_bits, "model": photos.model, "answers": facts.approximate or "exact"}
         if notices := photos.notices():
             about["notices"] = notices
         return about

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bitscale.cli.options import Home, Json, Where_, check_where, open_for_reading
+from bitscale.cli.options import Json, Place, Where_, check_where, open_place
 from bitscale.cli.output import cell, emit, near, print_table, say
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ SHOWN = 100  # items, unless asked for more
 
 
 def list(
-    collection: Home,
+    collection: Place,
     where: Where_ = None,
     limit: Annotated[int, typer.Option(min=1, help="How many items at most.")] = SHOWN,
     after: Annotated[int, typer.Option(min=-1, help="Go on after this id.")] = -1,
@@ -29,7 +29,7 @@ def list(
     Try: bitscale list photos.bsc --where label=cat --where 'exif.taken>=2024-05'
     """
     check_where(where)
-    with open_for_reading(collection) as photos:
+    with open_place(collection) as photos:
         page = photos.page(after, limit + 1, where)
         total = len(photos)
     items, more = page[:limit], len(page) > limit

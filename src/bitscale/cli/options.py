@@ -45,14 +45,39 @@ Open = Annotated[bool, typer.Option("--open", help="Show the contact sheet in th
 
 def home_of(path: Path) -> Path:
     """Where a collection is: the path itself, or what `index` made beside a folder."""
+    refuse_address(path)
     beside = default_home(path)
     return beside if not (path / "items.db").exists() and path.suffix != ENDING and beside.exists() else path
 
 
 def default_home(folder: Path) -> Path:
     """The collection of a folder when nothing else is said: beside it, with the ending .bsc."""
+    refuse_address(folder)
     whole = Path(os.path.abspath(folder))
     return whole.with_name((whole.name or "pictures") + ENDING)
+
+
+def refuse_address(path: Path) -> None:
+    """Say of an engine's address, where a folder is wanted, what is done instead; a path has lost one of its //."""
+    from bitscale.index.engines.address import is_address
+
+    scheme, _, rest = str(path).partition(":/")
+    if is_address(address := f"{scheme}://{rest}"):
+        raise UsageError(
+            f"a folder is wanted here, and {shown(address)} is on an engine: change the folder it was pushed from and "
+            "push again, or bring it back with `bitscale pull`."
+        )
+
+
+def shown(address: str) -> str:
+    """An address as it may be told: without the password that may have been typed into it."""
+    from bitscale.index.engines.address import parse_address
+
+    try:
+        parse_address(address)
+    except InputError:
+        return "this address"
+    return address
 
 
 def open_place(place: str, model: str | None = None) -> Collection | EngineCollection:

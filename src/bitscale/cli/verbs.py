@@ -19,6 +19,7 @@ VERBS = {  # name: module in bitscale.cli, panel of the help
     "keys": ("keys", PICTURES),
     "push": ("engines", PICTURES),
     "pull": ("engines", PICTURES),
+    "unpush": ("engines", PICTURES),
     "train": ("train", MODELS),
     "evaluate": ("evaluate", MODELS),
     "encode": ("encode", MODELS),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from typing import Any
 
@@ -12,6 +13,9 @@ from bitscale.errors import ClusterError
 from bitscale.machine import cores
 
 LOCAL = "local"  # the address of a Ray of our own on this machine, for the time of the call
+LONGEST = (
+    30  # characters of a folder for temporary files in which Ray's sockets have room: their paths have 107 at most
+)
 
 
 @contextmanager
@@ -24,19 +28,40 @@ def connected(address: str) -> Iterator[Any]:
         yield ray
         return
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": True}
+    with own_room() if address == LOCAL else nullcontext() as room:
+        if address == LOCAL:
+            quiet |= {"num_cpus": cores(), "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+            quiet |= {} if room is None else {"_temp_dir": room}
+        try:
+            ray.init(address=address, **quiet)
+        except (ConnectionError, RuntimeError, ValueError, OSError, TimeoutError) as error:
+            raise ClusterError(_no_ray(address, error)) from error
+        try:
+            yield ray
+        finally:
+            ray.shutdown()
+
+
+@contextmanager
+def own_room() -> Iterator[str | None]:
+    """A folder for the files and sockets of a Ray of our own, gone with it; None: RAY_TMPDIR says where."""
+    if os.environ.get("RAY_TMPDIR"):
+        yield None
+        return
+    usual = tempfile.gettempdir()
+    with tempfile.TemporaryDirectory(
+        prefix="ray-", dir=usual if len(usual) <= LONGEST else "/tmp", ignore_cleanup_errors=True
+    ) as room:
+        yield room
+
+
+def _no_ray(address: str, error: BaseException) -> str:
     if address == LOCAL:
-        quiet |= {"num_cpus": cores(), "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
-    try:
-        ray.init(address=address, **quiet)
-    except (ConnectionError, RuntimeError, ValueError, OSError, TimeoutError) as error:
-        raise ClusterError(
-            f"there is no Ray cluster at {address} ({_line(error)}). Start one with `ray start --head`, or give "
-            f"--ray {LOCAL}."
-        ) from error
-    try:
-        yield ray
-    finally:
-        ray.shutdown()
+        return f"Ray does not start on this machine ({_line(error)})."
+    return (
+        f"there is no Ray cluster at {address} ({_line(error)}). Start one with `ray start --head`, or give "
+        f"--ray {LOCAL}."
+    )
 
 
 def ray_module() -> Any:

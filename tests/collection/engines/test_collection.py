@@ -20,7 +20,7 @@ from bitscale.index.engines import connect
 from bitscale.pictures.look import LOOK_BYTES
 from tests import servers
 from tests.cli.run import inside
-from tests.collection.engines.test_push import HASHER, some_codes
+from tests.collection.engines.made import HASHER, some_codes
 
 pytestmark = pytest.mark.slow
 N, PICTURES = 250, 12
@@ -186,3 +186,37 @@ def test_verbs_take_an_address(both, tmp_path):
     assert len(json.loads(run.stdout)["identical"]) == 1
     run = inside("search", here.path, "5", "--model", here.path)
     assert "--model goes with" in run.stderr
+    ours, theirs = (
+        json.loads(inside("list", place, "--where", "camera=2", "--json").stdout) for place in (here.path, address)
+    )
+    assert theirs.pop("collection") == address
+    ours.pop("collection")
+    assert theirs == ours
+    about = json.loads(inside("info", address, "--json").stdout)
+    assert (about["items"], about["n_bits"], about["answers"]) == (len(here), 64, "exact")
+
+
+def test_back_with_the_model_of_the_collection_that_was_pushed(both, tmp_path):
+    here, there = both
+    run = inside("pull", there.path, tmp_path / "back.bsc", "--model", here.path)
+    assert run.returncode == 0, run.stderr
+    with bs.Collection.open(tmp_path / "back.bsc", read_only=True) as back:
+        assert list(back.items()) == list(here.items())
+
+
+@pytest.mark.parametrize("verb", ["add", "backup", "compact", "erase", "index", "label", "reindex", "remove", "verify"])
+def test_verbs_for_folders_say_of_an_address_what_to_do(verb, tmp_path):
+    """And make no folder of that name; a password that was typed is not repeated."""
+    more = {
+        "add": [tmp_path], "backup": [tmp_path / "b"], "erase": ["--where", "camera=2"], "label": [1, "--label", "x"],
+        "remove": [1], "reindex": ["--model", "fashion-mnist"],
+    }  # fmt: skip
+    for address in ("milvus://localhost/holiday", "postgresql://me:geheim@localhost/photos"):
+        run = inside(verb, address, *more.get(verb, []), cwd=tmp_path)
+        assert run.returncode == 2, run.stderr
+        assert "is on an engine" in run.stderr
+        assert "bitscale pull" in run.stderr
+        assert ("geheim" in run.stderr, address in run.stderr) == (False, "milvus" in address)
+    run = inside("index", tmp_path, "-c", "milvus://localhost/holiday", cwd=tmp_path)
+    assert (run.returncode, "is on an engine" in run.stderr) == (2, True)
+    assert not list(tmp_path.iterdir())

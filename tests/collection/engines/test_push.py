@@ -1,12 +1,4 @@
-"""Collections in real engines: brought level from any state, killed anywhere, and brought back the same."""
-
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
-import time
-from pathlib import Path
+"""Collections in real engines: brought level from any state, and brought back the same."""
 
 import numpy as np
 import pytest
@@ -21,56 +13,10 @@ from bitscale.collection.items import NewItem
 from bitscale.errors import EngineError, FileError
 from bitscale.index.engines import connect
 from tests import servers
-from tests.conftest import TORTURE, until
+from tests.cli.run import inside
+from tests.collection.engines.made import HASHER, RNG, N, some_codes, some_items
 
 pytestmark = pytest.mark.slow
-N = 300
-HASHER = bs.load_hasher("fashion-mnist")
-RNG = np.random.default_rng(5)
-
-
-def some_codes(n, seed=0):
-    packed = np.random.default_rng(seed).integers(0, 256, (n, HASHER.n_bits // 8), dtype=np.uint8)
-    return bs.Codes(packed, HASHER.bit_weights, HASHER.fingerprint)
-
-
-def some_items(n, start=0):
-    odd = {0: "/pictures/caf\udce9.png", 1: "/pictures/\u00e9t\u00e9 \U0001f30d.png", 2: ""}
-    now = 1_700_000_000_000_000_000
-    return [
-        NewItem(
-            odd.get(start + i, f"/pictures/{start + i}.png"), bytes([i % 256]) * 32, 10 + i, now + i,
-            ("coat", "red") if i % 2 else (), {"camera": i % 3, "note": "a\u0000b\"'; --"} if i % 3 else {},
-        )
-        for i in range(n)
-    ]  # fmt: skip
-
-
-def cleared(engine):
-    place = servers.address(engine, "pushed")
-    for left in connect.existing(place):
-        left.drop()
-    return place
-
-
-@pytest.fixture(params=servers.ENGINES)
-def address(request):
-    yield cleared(request.param)
-    cleared(request.param)
-
-
-@pytest.fixture(params=["postgres", "milvus"])
-def place(request):
-    """One of each kind; what pgvector's server brings makes no difference to a push."""
-    yield cleared(request.param)
-    cleared(request.param)
-
-
-@pytest.fixture
-def photos(tmp_path):
-    with bs.Collection.create(tmp_path / "photos.bsc", HASHER) as made:
-        made.apply(codes=some_codes(N), items=some_items(N))
-        yield made
 
 
 def test_there_and_back(photos, address, tmp_path):
@@ -159,6 +105,18 @@ def test_erased_here_is_erased_there(photos, place):
     assert "Is the server running" in left.reason
 
 
+def test_a_collection_is_removed_from_an_engine_only_when_that_is_meant(photos, place):
+    push(photos, place)
+    run = inside("unpush", place)
+    assert (run.returncode, f"{N} items at" in run.stdout) == (3, True)
+    assert len(connect.existing(place)) == 1
+    assert inside("unpush", place, "--yes").returncode == 0
+    assert connect.existing(place) == []
+    run = inside("unpush", place, "--yes")
+    assert (run.returncode, "holds no collection" in run.stderr) == (1, True)
+    assert push(photos, place) == Pushed(added=N, items=N)
+
+
 def test_looks_can_stay_behind(photos, place):
     from bitscale.collection.store.seen import Seen
     from bitscale.pictures.look import LOOK_BYTES
@@ -204,93 +162,3 @@ def test_another_model_is_refused(photos, place):
     with pytest.raises(EngineError, match="codes of another model") as error:
         push(photos, place)
     assert place in str(error.value)
-
-
-class OwnPostgres:
-    """A PostgreSQL of a test's own, to be ended at once and started again."""
-
-    def __init__(self, folder):
-        servers.address("postgres", "any")  # where there is one, there are its programs
-        place, self.ways = servers.start_postgres(servers.postgres_programs(), folder / "own")
-        self.address = place.format(name="restarted")
-
-    def end(self):
-        subprocess.run(self.ways["run"], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    def start(self):
-        subprocess.run(self.ways["again"], check=True, stdout=subprocess.DEVNULL)
-
-
-@pytest.fixture
-def own_server():
-    folder = Path(tempfile.mkdtemp(dir=os.environ.get("BITSCALE_ENGINES_DIR")))
-    folder.chmod(0o755)
-    own = OwnPostgres(folder)
-    yield own
-    own.end()
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-def command(*words):
-    """`bitscale push`, as it is typed."""
-    words = [sys.executable, "-m", "bitscale", "push", *map(str, words)]
-    return subprocess.run(words, capture_output=True, text=True, check=False)
-
-
-def test_a_server_that_restarts_during_a_push(photos, own_server):
-    address = own_server.address
-
-    def end_it(done, total):
-        if done == 100:
-            own_server.end()
-
-    with pytest.raises(EngineError, match="run the same command again") as error:
-        push(photos, address, batch=50, progress=end_it)
-    assert address in str(error.value)
-    down = command(photos.path, address)
-    assert down.returncode == 1
-    assert "Is the server running there" in down.stderr
-    assert address in down.stderr
-    for secret in (servers.PASSWORD, servers.MILVUS_TOKEN):
-        assert secret not in str(error.value) + down.stderr
-    own_server.start()
-    done = command(photos.path, address, "--verify", 10)
-    assert done.returncode == 0, done.stderr
-    with bs.Collection.open(photos.path, read_only=True) as here:
-        assert push(here, address) == Pushed(items=N)
-    with connect.open_index(address) as index:
-        assert np.array_equal(index.ids(), photos.index.ids())
-
-
-PUSH = """
-import sys
-import bitscale as bs
-from bitscale.collection.engines.push import push
-with bs.Collection.open(sys.argv[1], read_only=True) as photos:
-    push(photos, sys.argv[2], batch=20, progress=lambda n, total: print(n, flush=True))
-"""
-
-
-@pytest.mark.parametrize("engine", ["postgres", "milvus"])
-def test_killed_anywhere_it_goes_on(photos, engine):
-    """Killed after some batches, again and again: in the end no item is missing or doubled."""
-    address = servers.address(engine, "killed")
-    for left in connect.existing(address):
-        left.drop()
-    for _ in range(10 if TORTURE else 2):
-        run = subprocess.Popen(
-            [sys.executable, "-c", PUSH, str(photos.path), address], stdout=subprocess.PIPE, text=True
-        )
-        seen = 0
-        while seen < 3 and run.poll() is None:
-            seen += bool(run.stdout.readline())
-        time.sleep(float(RNG.random()) * 0.05)
-        run.kill()
-        run.wait()
-        run.stdout.close()
-    push(photos, address)
-    with connect.open_index(address) as index:
-        until(lambda: len(index) == N)  # what a killed client had sent may still arrive
-        assert np.array_equal(index.ids(), photos.index.ids())
-        assert np.array_equal(index.get(index.ids()).packed, photos.index.get(photos.index.ids()).packed)
-        index.drop()

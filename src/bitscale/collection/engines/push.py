@@ -80,6 +80,7 @@ def push(
     A collection of another origin or model under that name is refused. Stopped, the same call goes on.
     """
     with target(collection, address, approximate) as index:
+        note_pushed(collection.path, str(index.address))  # first: what a stopped push leaves is erased, too
         notes, cursor = index.notes(), cursor_of(collection)
         before = notes.get(WITH_LOOKS)
         looks = before != str(False) if looks is None else looks
@@ -102,7 +103,6 @@ def push(
         if cursor_of(collection).same_items(cursor):
             told |= {CURSOR: str(cursor), WITH_LOOKS: str(looks)}
         index.note(told)
-        note_pushed(collection.path, str(index.address))
     return done
 
 
@@ -127,12 +127,14 @@ def check_target(index: RemoteIndex, facts: Facts, model: str) -> None:
     there = index.facts
     if there.origin != facts.origin:
         raise EngineError(
-            f"{index.address} holds another collection. Choose another name in the address, or remove that one."
+            f"{index.address} holds another collection. Choose another name in the address, or remove that one: "
+            f"`bitscale unpush {index.address}`."
         )
     if (there.bit_weights, there.model) != (facts.bit_weights, facts.model):
         raise EngineError(
             f"{index.address} holds codes of another model ({index.model}, and here {model}). "
-            "Push under another name, search there once it is complete, and remove the old one."
+            "Push under another name, search there once it is complete, and remove the old one: "
+            f"`bitscale unpush {index.address}`."
         )
     if facts.approximate is not None and there.approximate != facts.approximate:
         made = there.approximate or "exact"

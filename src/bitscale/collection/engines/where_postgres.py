@@ -48,8 +48,9 @@ def facts_of(row: Row) -> str:
     known, into = told_of(labels, metadata, exif)
     if path:
         name = path if isinstance(path, str) else read_path(path)
-        known = f', "path": {quoted(storable(name))}{known}'
-        into = f', "path": {quoted(name.lower() if name.isascii() else storable(folded(name)))}{into}'
+        plain = quoted(storable(name))
+        folds = plain.lower() if name.isascii() and name.isprintable() else quoted(storable(folded(name)))
+        known, into = f', "path": {plain}{known}', f', "path": {folds}{into}'
     return f'{{"size": {size}, "modified": {modified}{known}, "folded": {{{into[2:]}}}}}'
 
 

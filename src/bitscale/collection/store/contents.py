@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ class Contents:
     def rows_of(self, ids: Sequence[int]) -> list[Any]:
         """The rows of some items as the database holds them, by id; those that are not there are left out."""
         with self._database.reading() as connection:
-            return sorted(store.read_rows(connection, ids), key=lambda row: int(row[0]))
+            return sorted(store.read_rows(connection, ids), key=itemgetter(0))
 
     def items(self) -> Iterator[Item]:
         """All items, by id."""

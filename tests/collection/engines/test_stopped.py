@@ -1,0 +1,172 @@
+"""Pushes that are stopped: by Ctrl-C, by kill -9, by a server that goes and comes back. The next one goes on."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import bitscale as bs
+from bitscale.collection.engines.push import Pushed, push
+from bitscale.collection.engines.verify import differences
+from bitscale.errors import EngineError
+from bitscale.index.engines import connect
+from tests import servers
+from tests.collection.engines.made import RNG, N
+from tests.conftest import TORTURE, until
+
+pytestmark = pytest.mark.slow
+
+
+def test_what_a_stopped_push_left_there_is_erased_too(photos, place):
+    def stop(done, total):
+        if done >= 100:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        push(photos, place, batch=50, progress=stop)
+    assert photos.erase("camera=2").engines == []
+    with connect.open_index(place) as index:
+        assert len(index) >= 50
+        assert np.array_equal(np.setdiff1d(index.ids(), photos.index.ids()), [])
+
+
+class OwnPostgres:
+    """A PostgreSQL of a test's own, to be ended at once and started again."""
+
+    def __init__(self, folder):
+        servers.address("postgres", "any")  # where there is one, there are its programs
+        place, self.ways = servers.start_postgres(servers.postgres_programs(), folder / "own")
+        self.address = place.format(name="restarted")
+
+    def end(self):
+        subprocess.run(self.ways["run"], check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def start(self):
+        subprocess.run(self.ways["again"], check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.fixture
+def own_milvus():
+    """A Milvus of a test's own: its address, and ways to end it at once and to start it again."""
+    servers.address("milvus", "any")
+    folder = Path(tempfile.mkdtemp(dir=os.environ.get("BITSCALE_ENGINES_DIR")))
+    place, ways = servers.start_milvus(folder)
+    own = SimpleNamespace(address=place.format(name="restarted"), leader=ways["kill"])
+
+    def end():
+        servers.end_group(own.leader, signal.SIGKILL)
+
+    def start():
+        own.leader = servers.run_milvus(ways)
+
+    own.end, own.start = end, start
+    yield own
+    end()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def own_server():
+    folder = Path(tempfile.mkdtemp(dir=os.environ.get("BITSCALE_ENGINES_DIR")))
+    folder.chmod(0o755)
+    own = OwnPostgres(folder)
+    yield own
+    own.end()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def command(*words):
+    """`bitscale push`, as it is typed."""
+    words = [sys.executable, "-m", "bitscale", "push", *map(str, words)]
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+def test_a_server_that_restarts_during_a_push(photos, own_server):
+    address = own_server.address
+
+    def end_it(done, total):
+        if done == 100:
+            own_server.end()
+
+    with pytest.raises(EngineError, match="run the same command again") as error:
+        push(photos, address, batch=50, progress=end_it)
+    assert address in str(error.value)
+    down = command(photos.path, address)
+    assert down.returncode == 1
+    assert "Is the server running there" in down.stderr
+    assert address in down.stderr
+    for secret in (servers.PASSWORD, servers.MILVUS_TOKEN):
+        assert secret not in str(error.value) + down.stderr
+    own_server.start()
+    done = command(photos.path, address, "--verify", 10)
+    assert done.returncode == 0, done.stderr
+    with bs.Collection.open(photos.path, read_only=True) as here:
+        assert push(here, address) == Pushed(items=N)
+    with connect.open_index(address) as index:
+        assert np.array_equal(index.ids(), photos.index.ids())
+
+
+def test_a_milvus_that_is_killed_and_comes_back_during_a_push(photos, own_milvus):
+    """The push waits for it and goes on by itself; nothing is missing, doubled or other than it was."""
+    killed = []
+
+    def kill_it(done, total):
+        if done == 100:
+            own_milvus.end()
+            own_milvus.start()
+            killed.append(done)
+
+    assert push(photos, own_milvus.address, batch=50, progress=kill_it) == Pushed(added=N, items=N)
+    assert killed == [100]
+    with connect.open_index(own_milvus.address) as index:
+        assert len(index) == N
+        assert np.array_equal(index.get(photos.index.ids()).packed, photos.index.get(photos.index.ids()).packed)
+    assert differences(photos, own_milvus.address, 10) == []
+    own_milvus.end()
+    down = command(photos.path, own_milvus.address)
+    assert (down.returncode, down.stderr.count("\n")) == (1, 1), down.stderr
+    assert "Is the server running there" in down.stderr
+    assert own_milvus.address in down.stderr
+    assert servers.MILVUS_TOKEN not in down.stderr
+
+
+PUSH = """
+import sys
+import bitscale as bs
+from bitscale.collection.engines.push import push
+with bs.Collection.open(sys.argv[1], read_only=True) as photos:
+    push(photos, sys.argv[2], batch=20, progress=lambda n, total: print(n, flush=True))
+"""
+
+
+@pytest.mark.parametrize("engine", ["postgres", "milvus"])
+def test_killed_anywhere_it_goes_on(photos, engine):
+    """Killed after some batches, again and again: in the end no item is missing or doubled."""
+    address = servers.address(engine, "killed")
+    for left in connect.existing(address):
+        left.drop()
+    for _ in range(10 if TORTURE else 2):
+        run = subprocess.Popen(
+            [sys.executable, "-c", PUSH, str(photos.path), address], stdout=subprocess.PIPE, text=True
+        )
+        seen = 0
+        while seen < 3 and run.poll() is None:
+            seen += bool(run.stdout.readline())
+        time.sleep(float(RNG.random()) * 0.05)
+        run.kill()
+        run.wait()
+        run.stdout.close()
+    push(photos, address)
+    with connect.open_index(address) as index:
+        until(lambda: len(index) == N)  # what a killed client had sent may still arrive
+        assert np.array_equal(index.ids(), photos.index.ids())
+        assert np.array_equal(index.get(index.ids()).packed, photos.index.get(photos.index.ids()).packed)
+        index.drop()
