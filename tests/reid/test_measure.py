@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from bitscale.errors import CorruptFile, InputError
+from bitscale.reid import table
 from bitscale.reid.measure import Asked, measure, summary
 from bitscale.reid.persons import choosing, split
 from bitscale.reid.sources import load_people
-from bitscale.reid.table import PLAN, fill, lines, markdown, persons_in_each, write_page
+from bitscale.reid.table import AS_PRINTED, PLAN, fill, lines, markdown, persons_in_each, write_page
 from bitscale.reid.trials import trial
 from tests.cli.run import inside
-from tests.reid.crops import cuhk03_folder
+from tests.reid.crops import crop, cuhk03_folder, save
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +29,7 @@ def test_names_tell_results_apart():
     assert Asked("nested", settings={"input_size": 250, "input_width": 100}).size == (250, 100)
     assert Asked("nested", features="openvino:net.xml").size == (256, 128)
     assert Asked("ksh", features="mobilenetv2@112").size == (112, 112)
+    assert AS_PRINTED.label == "drsch as-printed at 250x100"
     taught = Asked("nested", (128,), teacher="openvino:/some/where/net-0277.xml")
     assert (taught.name, taught.size) == ("nested-128-taught-by-net-0277", (128, 48))
 
@@ -46,8 +48,8 @@ def test_a_result_is_written_once_and_read_again(root, tmp_path, monkeypatch):
     assert "40 of 1,467 persons" in found["note"]
     assert not [name for name in people.names if name in json.dumps(found)]
     assert measure(asked, one, tmp_path / "out") == found
-    table = summary([found, found])
-    assert table["16"][1][0] == pytest.approx(100 * found["matches"]["16"][0]["rates"]["1"])
+    means = summary([found, found])
+    assert means["16"][1][0] == pytest.approx(100 * found["matches"]["16"][0]["rates"]["1"])
     with pytest.raises(InputError, match="learns from features here"):
         measure(Asked("ksh"), one, tmp_path / "out")
 
@@ -97,6 +99,7 @@ def test_the_paper_s_table(root, tmp_path, monkeypatch):
     page = write_page(tmp_path / "results/reid", rows).read_text()
     assert markdown(rows) in page
     assert "40 of 1,467 persons" in page
+    assert "drsch as-printed at 250x100: one split, with input_size=250" in page
     failing = (Asked("ksh", (8,)),)
     assert "learns from features" in fill(root, tmp_path / "results/reid", splits=[0], plan=failing)["ksh-8, split 0"]
     told = json.loads(inside("reproduce", "cuhk03", "--status", "--json").stdout)
@@ -106,3 +109,25 @@ def test_the_paper_s_table(root, tmp_path, monkeypatch):
     assert "kissme at all bits: rank-1" in shown.stdout
     assert "of 1,467 persons" in shown.stdout
     assert np.isfinite(rows[1].ours[1][1])
+
+
+def test_a_person_without_a_second_camera_is_counted(tmp_path):
+    root = cuhk03_folder(tmp_path / "cuhk03", persons=12)
+    save(root / "labeled/train/0900_00.png", crop(900, 0, 0))
+    how = ("--splits", "2", "--persons", "3", "--set", "dimensions=8", "--results", tmp_path / "results")
+    shown = inside("reid", "measure", root, "kissme", *how)
+    assert "1 persons without a second camera are learned from only." in shown.stdout
+
+
+@pytest.mark.slow
+def test_what_is_too_dear_for_three_splits_has_one_and_a_teacher_s_vectors_are_made(root, tmp_path, monkeypatch):
+    """The plain network before has the same form of pictures, which a taught one cannot take over."""
+    monkeypatch.setenv("BITSCALE_RUNS", str(tmp_path / "runs"))
+    quick = {"input_size": 16, "input_width": 8, "iterations": 2, "classes_per_batch": 8, "images_per_class": 4}
+    plan = (Asked("nested", (8,), settings=quick), Asked("nested", (8,), settings=quick, teacher="gist@32"))
+    monkeypatch.setattr(table, "ONE_SPLIT", plan)
+    assert fill(root, tmp_path / "results", plan=plan) == {}
+    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == [
+        "nested-8-split-0.json",
+        "nested-8-taught-by-gist-32-split-0.json",
+    ]

@@ -101,9 +101,9 @@ def test_a_network_is_taught_what_another_says(tmp_path):
         return (np.sign(hasher.relax(people.images).values) == np.sign(wanted)).mean(), hasher
 
     taught, hasher = agreement(people, teacher_weight=5.0)
-    alone, _ = agreement(replace(people, vectors=None))
+    alone, untaught = agreement(replace(people, vectors=None))
     assert taught > 0.8 > alone
-    assert np.ptp(hasher.bit_weights) < 0.5
+    assert hasher.bit_weights.min() > 0.8 * untaught.bit_weights.min()  # a lesson is about values, not their weights
     with pytest.raises(InputError, match="teacher"):
         lessons(replace(people, vectors=None), 16)
     with pytest.raises(InputError, match="as many values"):

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from bitscale.collection import Collection
+from bitscale.collection.where import Condition
 from bitscale.data.labelled import Labelled
 from bitscale.errors import InputError, UnreadablePicture
 from bitscale.hashers import load_hasher, make_hasher
-from bitscale.reid.gallery import take_in
+from bitscale.reid.gallery import moments, take_in
 from bitscale.reid.sources import load_people
 from bitscale.reid.who import pooled, save_timeline, time_text, who
 from tests.cli.run import inside
@@ -65,6 +66,25 @@ def test_only_some_cameras_and_times(place):
             who(gallery, [[str(place / "asked-0.png")]], where="camera=9")
         with pytest.raises(InputError, match=r"no picture\. Give one"):
             who(gallery, [[]])
+
+
+def test_times_are_asked_for_as_they_are_shown(place):
+    day = 86_400 * 19_844  # 2024-05-01
+    assert moments("time>=2024-05-01T00:02") == [Condition("time", ">=", day + 120)]
+    assert moments(["camera=2", "time<=2024-05-01"]) == [
+        Condition("camera", "=", 2),
+        Condition("time", "<", day + 86_400),
+    ]
+    assert moments("time=2024-05-01") == [Condition("time", ">=", day), Condition("time", "<", day + 86_400)]
+    assert moments("time>60") == [Condition("time", ">", 60)]
+    for bad in ("time>noon", "time>=2024-13-01", "time!=2024-05-01"):
+        with pytest.raises(InputError, match="a date"):
+            moments(bad)
+    with Collection.open(place / "g.bsc", read_only=True) as gallery:
+        (answer,) = who(gallery, [[str(place / "asked-0.png")]], k=99, where="time<1970-01-01T00:01")
+        assert {s.time < 60 for one in answer.candidates for s in one.sightings} == {True}
+        with pytest.raises(InputError, match="for which time>2024-05 holds"):
+            who(gallery, [[str(place / "asked-0.png")]], where=["time>2024-05"])
 
 
 def test_a_sequence_is_one_query(place):

@@ -94,7 +94,8 @@ def train(
         emit({"model": str(out), "fingerprint": hasher.fingerprint, "n_bits": hasher.n_bits, **facts})
         return
     say(f"{hasher.n_bits}-bit {hasher.name} of {facts['persons']:,} persons in {out}.", *told(people, str(dropped)))
-    say(f"Next: {command('reid', 'index', source, '-c', 'gallery.bsc', '--model', out)}")
+    how = [part for name, value in (("--csv", csv), ("--style", style)) if value for part in (name, value)]
+    say(f"Next: {command('reid', 'index', source, *how, '-c', 'gallery.bsc', '--model', out)}")
 
 
 @app.command("index")
@@ -163,11 +164,12 @@ def who(
 ) -> None:
     """Who is this, in which cameras, when: persons by their nearest sighting, with all sightings in order of time.
 
-    --where restricts cameras and times: camera=2, time>=1714571100 (seconds, as the gallery holds them). --html writes
-    a timeline with the sightings of each candidate. A candidate is a picture to look at, not a finding.
+    --where restricts cameras and times: camera=2, time>=2024-05-01T13:45 (UTC) or time>=1714571100 (seconds, as the
+    gallery holds them). --html writes a timeline with the sightings of each candidate. A candidate is a picture to look
+    at, not a finding.
 
     Try: bitscale reid who gallery.bsc crop.jpg --where camera!=2 --html who.html
-         bitscale reid who gallery.bsc walk/*.jpg --sequence --where "time>=1714571100"
+         bitscale reid who gallery.bsc walk/*.jpg --sequence --where "time>=2024-05-01T13:45"
     """
     from bitscale.reid.who import save_timeline
     from bitscale.reid.who import who as ask
@@ -242,9 +244,7 @@ def measure(
     except ValueError:
         raise UsageError(f"--bits takes lengths such as 64,32,16. Got {bits!r}.") from None
     if choosing and protocol:
-        raise UsageError(
-            "--choosing takes persons that no split tests on; a --protocol names its own. Use one of them."
-        )
+        raise UsageError("--choosing takes persons that no split tests on; a --protocol names its own. Use one.")
     given = named_values(setting or [], "--set", "iterations=2000")
     asked = Asked(method, lengths, features, recipe, given, teacher=teacher)
     people = prepared(asked, loaded(source, style, csv))
@@ -266,7 +266,8 @@ def measure(
         averages = [one["matches"][length][0].get("map") for one in found]
         if None not in averages:
             say(f"  MAP {100 * sum(averages) / len(averages):.1f}")
-    say(*told(people))
+    for note in dict.fromkeys(one["note"] for one in found if one["note"]):
+        say(f"  {note}")
 
 
 def loaded(source: Path, style: str | None, csv: Path | None) -> People:

@@ -24,7 +24,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
 from bitscale.collection.items import stored_path
@@ -132,17 +132,18 @@ def on_time(sign: str, value: str) -> Sql:
     }[sign]
 
 
-def period(value: str) -> tuple[int, int]:
-    """The first nanosecond of a year, month, day, minute or second, and the first after it, by the local clock."""
+def period(value: str, zone: tzinfo | None = None) -> tuple[int, int]:
+    """The first nanosecond of a year, month, day, minute or second, and the first after it; by the local clock unless
+    a zone is given."""
     match = DATE.fullmatch(value.strip())
     try:
         if not match:
             raise ValueError
         year, month, day, hour, minute, second = (int(part) if part else None for part in match.groups())
-        start = datetime(year or 0, month or 1, day or 1, hour or 0, minute or 0, second or 0)
+        start = datetime(year or 0, month or 1, day or 1, hour or 0, minute or 0, second or 0, tzinfo=zone)
         if day is None:
             later = (start.year, start.month + 1) if month and month < 12 else (start.year + 1, 1)
-            end = datetime(*later, 1)
+            end = datetime(*later, 1, tzinfo=zone)
         else:
             one = {"days": 1} if hour is None else {"minutes": 1} if second is None else {"seconds": 1}
             end = start + timedelta(**one)

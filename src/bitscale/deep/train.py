@@ -204,7 +204,7 @@ class Training:
             return 0.0
         given = torch.from_numpy(np.ascontiguousarray(task.taught[rows])).to(self.device)  # tanh of values
         wanted = torch.tanh(torch.atanh(given.clamp(-SURE, SURE)) * (beta / 2))
-        relaxed = codes / self.network.scale().detach()
+        relaxed = codes / self.network.scale()  # not detached: the bits' weights are none of the lesson's business
         return task.settings.teacher_weight * (relaxed - wanted).square().sum(1).mean()
 
     def _batch(self, rng: np.random.Generator) -> tuple[Tensor, Int]:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC
 from itertools import islice
 from typing import Any
 
@@ -20,6 +21,7 @@ from bitscale.collection import Collection
 from bitscale.collection.ingest.sync import Changes
 from bitscale.collection.ingest.versions import note_versions
 from bitscale.collection.items import Item, Skipped
+from bitscale.collection.where import Condition, conditions_of, period
 from bitscale.data.image_files import FileImages
 from bitscale.data.people import People
 from bitscale.errors import InputError
@@ -144,11 +146,30 @@ def sighting_of(item: Item, distance: float) -> Sighting:
     )
 
 
+def moments(where: Any) -> list[Condition]:
+    """Conditions in which a date beside `time`, as `who` prints it (UTC), is the seconds that a gallery holds.
+
+    2024-05-01 is the whole day, 2024-05-01T13:45 the whole minute.
+    """
+    found = []
+    for one in conditions_of(where):
+        if one.field != TIME or one.sign == "~" or not isinstance(one.value, str):
+            found.append(one)
+            continue
+        if one.sign == "!=":
+            raise InputError(f"beside time, a date takes = < <= > or >=. Got time!={one.value}.")
+        start, end = (moment // 10**9 for moment in period(one.value, UTC))
+        bounds = {"=": [(">=", start), ("<", end)], "<=": [("<", end)], ">": [(">=", end)]}
+        found += [Condition(TIME, *bound) for bound in bounds.get(one.sign, [(one.sign, start)])]
+    return found
+
+
 def among(gallery: Collection, where: Any) -> list[Any]:
     """The conditions under which to look: an item names a person, and `where` holds; some item must be left."""
-    conditions = [f"{PERSON}!=null", *([where] if isinstance(where, str) else where or [])]
+    given = [where] if isinstance(where, str) else where or []
+    conditions = [Condition(PERSON, "!=", None), *(moments(given) if given else [])]
     if not len(gallery.select(conditions)):
-        asked = f" for which {' and '.join(conditions[1:])} holds" if conditions[1:] else ""
+        asked = f" for which {' and '.join(map(str, given))} holds" if given else ""
         raise InputError(
             f"{gallery.path.name} holds no picture of a known person{asked}. Widen --where, or take in a gallery with "
             "`bitscale reid index`."

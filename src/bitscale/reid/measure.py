@@ -79,10 +79,14 @@ class Asked:
 
     @property
     def label(self) -> str:
-        """As a table calls it: the method, and the features it is on."""
+        """As a table calls it: the method, and the features it is on, or the recipe where it is not the usual one."""
         if self.teacher:
             return f"{self.method} taught by {_short(self.teacher)}"
-        return self.method if self.features == "pixels" else f"{self.method} on {_short(self.features)}"
+        if self.features != "pixels":
+            return f"{self.method} on {_short(self.features)}"
+        if self.recipe != RECIPE and self.method in DEEP:
+            return f"{self.method} {self.recipe} at {self.size[0]}x{self.size[1]}"
+        return self.method
 
     def run(self, split: PersonSplit) -> Path:
         """Where its training on a split is kept; where settings are chosen, each has a folder of its own."""
