@@ -195,22 +195,40 @@ if __name__ == "__main__":
 
 
 def spent(run: Callable[[], subprocess.Popen[str]]) -> dict[str, float]:
-    """Wall and processor seconds of a program and its children, and the most memory they held together (MB)."""
-    before, start, most = os.times(), time.perf_counter(), 0
+    """Wall and processor seconds of a program and its children, and the most memory they held together (MB).
+
+    "resident megabytes" count pages that processes share once for each of them, "megabytes" never; "others" are the
+    processor seconds that the rest of the machine used meanwhile.
+    """
+    before, start, all_before, most, resident = os.times(), time.perf_counter(), _processor(), 0, 0
     process = run()
     whole = psutil.Process(process.pid)
     while process.poll() is None:
-        held = 0
+        held = in_memory = 0
         for one in [whole, *_children(whole)]:
             with suppress(psutil.Error):
-                held += one.memory_full_info().uss
-        most = max(most, held)
+                about = one.memory_full_info()
+                held, in_memory = held + about.uss, in_memory + about.rss
+        most, resident = max(most, held), max(resident, in_memory)
         time.sleep(0.2)
     if process.returncode:
         raise SystemExit(f"it failed: {process.args}")
     after = os.times()
     processor = after.children_user + after.children_system - before.children_user - before.children_system
-    return {"seconds": time.perf_counter() - start, "processor seconds": processor, "megabytes": most / 1e6}
+    own = processor + after.user + after.system - before.user - before.system
+    return {
+        "seconds": time.perf_counter() - start,
+        "processor seconds": processor,
+        "others": max(_processor() - all_before - own, 0.0),
+        "megabytes": most / 1e6,
+        "resident megabytes": resident / 1e6,
+    }
+
+
+def _processor() -> float:
+    """Processor seconds of everything on this machine so far; stolen ones too."""
+    used = psutil.cpu_times()
+    return float(used.user + used.nice + used.system + used.steal)
 
 
 def _children(process: psutil.Process) -> list[psutil.Process]:
@@ -257,7 +275,7 @@ def photographs(work: Path, folder: Path, most: int, rounds: int, features: str)
             if name in ("search", "imports") and not round_:
                 spent(run)  # bytecode is written
             found[name].append(spent(run))
-            print(name, found[name][-1], flush=True)
+            print(name, {key: round(value, 2) for key, value in found[name][-1].items()}, flush=True)
     medians = {
         name: {key: round(float(np.median([row[key] for row in rows])), 2) for key in rows[0]}
         for name, rows in found.items()
