@@ -43,9 +43,7 @@ def main() -> None:
     order = np.random.default_rng(0).permutation(len(photos))
     pictures = [np.asarray(photos[int(row)]) for row in order[:PHOTOS]]
     edits = {
-        name: [
-            np.asarray(edit(Image.fromarray(pictures[i]), np.random.default_rng([i, at]))) for i in range(EDITED)
-        ]
+        name: [np.asarray(edit(Image.fromarray(pictures[i]), np.random.default_rng([i, at]))) for i in range(EDITED)]
         for at, (name, edit) in enumerate(FIVE.items())
     }
     found = {"machine": machine(), "classes": CLASSES, "photographs": PHOTOS, "edited": EDITED}

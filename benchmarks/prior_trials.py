@@ -86,7 +86,9 @@ def main() -> None:
         copies=np.stack(draws), most_axes=how["axes"], batch=how["batch"],
     )  # fmt: skip
     seconds = time.process_time() - start
-    ours = measured(searched, middle.astype(np.float16).astype(np.float32), matrix.astype(np.float16).astype(np.float32))
+    ours = measured(
+        searched, middle.astype(np.float16).astype(np.float32), matrix.astype(np.float16).astype(np.float32)
+    )
     against = beyond(ours, itq_rows(searched, options.work))
     row = {"settings": how, "processor seconds": round(seconds), "against itq": against, "found": ours}
     kept = json.loads(options.out.read_text())
