@@ -1,12 +1,14 @@
 """Grades: are copies called copies, and nothing else; are matches of the same kind called so, and few random pairs?
 
     python benchmarks/grades.py --houses FOLDER --photos FOLDER... [--part choosing] [--out results/grades.json]
+    python benchmarks/grades.py --houses FOLDER --photos FOLDER... --shares 0.01 0.015 0.02
 
 Half of the photographs (houses of even numbers, every other picture) are for choosing limits by; the other half gives
 the results, measured once they stand. 1,100 of a half make a collection: rooms of houses in four kinds (the file's name
 says which) and others. Queries: 150 of them in five edits (benchmarks/five_edits.py), and 300 rooms and photographs of
 the half that are not in it. Different pictures called copies are counted among the first ten matches of those. Random
-pairs are such a query and any item.
+pairs are such a query and any item. With --shares, on the half for choosing and without copies: what such shares of
+random pairs would give (`KIND` of bitscale.collection.search.grades), into results/grades-trials.json.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import numpy as np
 
 import bitscale as bs
 from bitscale.collection.ingest.default_model import default_hasher
+from bitscale.collection.search import grades
 from five_edits import FIVE
 from photographs import drawn, in_rgb, photographs, same_photograph
 from timing import machine
@@ -54,7 +57,7 @@ def copies_called(collection: bs.Collection, some: list[Path], folder: Path, bit
 def others_called(collection: bs.Collection, others: list[Path], bits: int | None) -> dict[str, float]:
     """Grades of matches of pictures that are not in the collection, in percent."""
     rng = np.random.default_rng(6)
-    grades: Counter[str] = Counter()
+    told: Counter[str] = Counter()
     same: Counter[str] = Counter()
     another: Counter[str] = Counter()
     pairs: Counter[str] = Counter()
@@ -62,7 +65,7 @@ def others_called(collection: bs.Collection, others: list[Path], bits: int | Non
     for path in others:
         results = collection.search(path, 10, bits=bits)
         row = results[0]
-        grades.update(match.grade for match in row)
+        told.update(match.grade for match in row)
         matches += len(row)
         for match in row:
             if match.grade == "copy" and not same_photograph(path, Path(match.item.path)):
@@ -77,7 +80,7 @@ def others_called(collection: bs.Collection, others: list[Path], bits: int | Non
         "random pairs called same kind": called(pairs, "same kind", "copy"),
         "same-kind matches called so": called(same, "same kind", "copy"),
         "other-kind matches called same kind": called(another, "same kind", "copy"),
-        "cannot tell": called(grades, "cannot tell"),
+        "cannot tell": called(told, "cannot tell"),
         "matches": matches,
         "random pairs": sum(pairs.values()),
     }
@@ -90,8 +93,11 @@ def main() -> None:
     parser.add_argument("--features", default=None, help="the default network unless said")
     parser.add_argument("--bits", type=int, default=None)
     parser.add_argument("--part", choices=("choosing", "final"), default="final")
-    parser.add_argument("--out", type=Path, default=ROOT / "results" / "grades.json")
+    parser.add_argument("--shares", type=float, nargs="*", default=[], help="of random pairs, to choose from")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    options.part = "choosing" if options.shares else options.part
+    options.out = options.out or ROOT / "results" / ("grades-trials.json" if options.shares else "grades.json")
     rng, odd = np.random.default_rng(4), options.part == "final"
     houses = [path for path in photographs([options.houses]) if kind_of(str(path))]
     houses = [path for path in houses if int(path.stem.partition("_")[0]) % 2 == odd]
@@ -106,11 +112,16 @@ def main() -> None:
         found |= {"features": hasher.features, "n_bits": hasher.n_bits}
         with bs.Collection.create(Path(folder) / "c.bsc", hasher) as collection:
             collection.add(held)
-            for bits in (None, 16):
+            for bits in () if options.shares else (None, 16):
                 copies = copies_called(collection, held[:COPIES], Path(folder), bits)
                 about = {"copies called copy": copies, **others_called(collection, others, bits)}
                 found["all bits" if bits is None else f"{bits} bits"] = about
                 print(bits, json.dumps(about), flush=True)
+        for share in options.shares:
+            grades.KIND = share
+            with bs.Collection.open(Path(folder) / "c.bsc", read_only=True) as collection:  # which measures anew
+                found[f"{share:g} of random pairs"] = others_called(collection, others, None)
+                print(share, found[f"{share:g} of random pairs"], flush=True)
     options.out.write_text(json.dumps(found, indent=1) + "\n")
 
 

@@ -26,19 +26,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
-import psutil
 from PIL import Image
 
 from bitscale.collection import Collection
 from bitscale.hashers import load_hasher
 from bitscale.pictures.arrays import read_picture
-from bitscale.pictures.listing import list_pictures
 from bitscale.pictures.workers import cores, decode_files
+from indexing_photographs import memory, photographs
 from timing import machine
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -164,131 +161,6 @@ def unchanged(work: Path, n: int) -> dict[str, object]:
         seconds.append(time.perf_counter() - start)
         assert changes.unchanged == n
     return {"files": n, "seconds": round(float(np.median(seconds)), 3), "at most": 10}
-
-
-LOOP = """
-import sys
-from concurrent.futures import ProcessPoolExecutor
-import numpy as np
-from PIL import Image
-from bitscale.features import make_features
-def square(path):
-    with Image.open(path) as picture:
-        picture.draft("RGB", (448, 448))
-        picture = picture.convert("RGB")
-        side = min(picture.size)
-        left, top = (picture.width - side) // 2, (picture.height - side) // 2
-        box = (left, top, left + side, top + side)
-        return np.asarray(picture.resize((224, 224), Image.Resampling.BILINEAR, box=box))
-if __name__ == "__main__":
-    paths, network = sys.stdin.read().splitlines(), make_features(sys.argv[1])
-    with ProcessPoolExecutor(int(sys.argv[2])) as pool:
-        waiting = []
-        for pixels in pool.map(square, paths, chunksize=8):
-            waiting.append(pixels)
-            if len(waiting) == 32:
-                network.compute(np.stack(waiting))
-                waiting = []
-        if waiting:
-            network.compute(np.stack(waiting))
-"""
-
-
-def spent(run: Callable[[], subprocess.Popen[str]]) -> dict[str, float]:
-    """Wall and processor seconds of a program and its children, and the most memory they held together (MB)."""
-    before, start, most = os.times(), time.perf_counter(), 0
-    process = run()
-    whole = psutil.Process(process.pid)
-    while process.poll() is None:
-        held = 0
-        for one in [whole, *_children(whole)]:
-            with suppress(psutil.Error):
-                held += one.memory_full_info().uss
-        most = max(most, held)
-        time.sleep(0.2)
-    if process.returncode:
-        raise SystemExit(f"it failed: {process.args}")
-    after = os.times()
-    processor = after.children_user + after.children_system - before.children_user - before.children_system
-    return {"seconds": time.perf_counter() - start, "processor seconds": processor, "megabytes": most / 1e6}
-
-
-def _children(process: psutil.Process) -> list[psutil.Process]:
-    with suppress(psutil.Error):
-        return process.children(recursive=True)
-    return []
-
-
-def photographs(work: Path, folder: Path, most: int, rounds: int, features: str) -> dict[str, object]:
-    """`index` of real photographs from nothing, against decoding them and running the network alone; and a search."""
-    (work / "in").mkdir()
-    paths = [Path(file.path) for file in list_pictures(str(folder)).files][:most]
-    for i, path in enumerate(paths):
-        (work / "in" / f"{i:06d}{path.suffix}").symlink_to(path)
-    (work / "loop.py").write_text(LOOP)
-    program, told = [sys.executable, "-m", "bitscale"], "\n".join(str(path) for path in sorted((work / "in").iterdir()))
-
-    def loop() -> subprocess.Popen[str]:
-        command = [sys.executable, str(work / "loop.py"), features, str(cores())]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, text=True)
-        process.stdin.write(told)
-        process.stdin.close()
-        return process
-
-    homes = iter(work / f"{i}.bsc" for i in range(rounds + 1))
-    os.environ |= {"PYTHONPYCACHEPREFIX": str(work / "bytecode")}
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-
-    def index() -> subprocess.Popen[str]:
-        options = ["-c", str(next(homes)), "--features", features, "--json"]
-        return subprocess.Popen([*program, "index", str(work / "in"), *options], stdout=subprocess.DEVNULL, text=True)
-
-    def search() -> subprocess.Popen[str]:
-        query = [str(work / "0.bsc"), str(paths[0]), "--json"]
-        return subprocess.Popen([*program, "search", *query], stdout=subprocess.DEVNULL, text=True)
-
-    def imports() -> subprocess.Popen[str]:
-        return subprocess.Popen([sys.executable, "-c", "import onnxruntime, PIL"], text=True)
-
-    runs = {"loop": loop, "index": index, "search": search, "imports": imports}
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in runs}
-    for round_ in range(rounds):
-        for name, run in runs.items():
-            if name in ("search", "imports") and not round_:
-                spent(run)  # bytecode is written
-            found[name].append(spent(run))
-            print(name, found[name][-1], flush=True)
-    medians = {
-        name: {key: round(float(np.median([row[key] for row in rows])), 2) for key in rows[0]}
-        for name, rows in found.items()
-    }
-    processor = {name: row["processor seconds"] for name, row in medians.items()}
-    return {
-        "photographs": len(paths),
-        "features": features,
-        "rounds": rounds,
-        "load average": [round(one, 1) for one in os.getloadavg()],  # 3 or less: nothing else was running
-        "medians": medians,
-        "index against the loop, processor time": round(processor["loop"] / processor["index"], 3),
-        "index against the loop, wall time": round(medians["loop"]["seconds"] / medians["index"]["seconds"], 3),
-        "search beyond imports, processor seconds": round(processor["search"] - processor["imports"], 2),
-        "search beyond imports, seconds": round(medians["search"]["seconds"] - medians["imports"]["seconds"], 2),
-    }
-
-
-def memory(work: Path, folder: Path, n: int, features: str) -> dict[str, object]:
-    """The most memory that all processes of `index` held at once, of n photographs."""
-    (work / "in").mkdir()
-    paths = [Path(file.path) for file in list_pictures(str(folder)).files]
-    for i in range(n):
-        path = paths[i % len(paths)]
-        (work / "in" / f"{i:06d}{path.suffix}").write_bytes(path.read_bytes() + i.to_bytes(8, "big"))
-    command = [sys.executable, "-m", "bitscale", "index", str(work / "in"), "--features", features, "--json"]
-    told = spent(lambda: subprocess.Popen(command, stdout=subprocess.DEVNULL, text=True))
-    with Collection.open(work / "in.bsc", read_only=True) as made:
-        taken = len(made)
-    told = {name: round(value, 1) for name, value in told.items()}
-    return {"photographs": n, "taken in": taken, "features": features, **told, "at most megabytes": 1_500}
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
     choosing   2,000 to choose settings by: searched again and again
     own        2,000 that stand for a user's own: ITQ and codes without a map learned beforehand are fitted on them
-    general    6,000 from which maps are learned beforehand, each with an edited copy
+    general    11,500 from which maps are learned beforehand, each with edited copies
     final      2,000 that are searched once everything is settled: results/ speaks of these
 
 and 4,000 training images of CIFAR-10: `classes` of the final rows and, for choosing, as many others.
@@ -18,9 +18,9 @@ from PIL import Image
 
 import bitscale as bs
 from bitscale.features import Features, make_features
-from five_edits import FIVE, any_edit
+from five_edits import FAMILIES, FIVE, any_edit
 
-PARTS = {"choosing": (0, 2000), "own": (2000, 4000), "general": (4000, 10000), "final": (15665, 17665)}
+PARTS = {"choosing": (0, 2000), "own": (2000, 4000), "general": (4000, 15500), "final": (15665, 17665)}
 SOME = 250  # pictures a file
 EDITED = 400  # so many of choosing and of final are edited, each in five ways: 2,000 queries
 
@@ -46,10 +46,13 @@ class Sets:
             f"{part}-{edit}", where, lambda place, photo: FIVE[edit](photo, np.random.default_rng([place, seed]))
         )
 
-    def general_copies(self) -> np.ndarray:
-        """Features of an edited copy of each general photograph: (n, d)."""
+    def general_copies(self, draw: int = 0) -> np.ndarray:
+        """Features of an edited copy of each general photograph: (n, d); of draw 1, saved as JPEG, the hardest edit."""
+        edit = FAMILIES["jpeg"] if draw == 1 else any_edit
         return self._kept(
-            "general-0", PARTS["general"], lambda place, photo: any_edit(photo, np.random.default_rng([place, 100]))
+            f"general-{draw}",
+            PARTS["general"],
+            lambda place, photo: edit(photo, np.random.default_rng([place, 100 + draw])),
         )
 
     def classes(self, part: str) -> tuple[np.ndarray, np.ndarray]:

@@ -22,15 +22,17 @@ from bitscale.hashers.unsupervised import UnsupervisedSettings
 from photo_sets import PARTS, Sets
 
 STEPS = 700
+BATCH = 512  # of 256 the first 64 bits found fewer copies: results/unsupervised-trials.json, "maps beforehand"
+COPIES = (0,)  # draws of edited copies; with another draw of JPEGs they found more of those, and kept fewer neighbours
 
 
 def learned(sets: Sets) -> bytes:
     """The map's file."""
-    x, copies = sets.originals("general"), sets.general_copies()
+    x, copies = sets.originals("general"), np.stack([sets.general_copies(draw) for draw in COPIES])
     how = UnsupervisedSettings(steps=STEPS)
     rng = np.random.default_rng(0)
     mean, matrix = nested_map(
-        x, 1024, iterations=how.iterations, steps=how.steps, rate=how.rate, rng=rng, copies=copies
+        x, 1024, iterations=how.iterations, steps=how.steps, rate=how.rate, rng=rng, copies=copies, batch=BATCH
     )
     spread = np.sqrt(np.mean(np.square((x - mean) @ matrix), axis=0))
     first, last = PARTS["general"]
@@ -38,7 +40,7 @@ def learned(sets: Sets) -> bytes:
         "features": sets.features,
         "learned on": f"{len(x):,} photographs of MIRFLICKR's training part, {first} to {last} in an order drawn by "
         "seed 0, and an edited copy of each",
-        "settings": str(how),
+        "settings": f"{how}, batch {BATCH}, copies {COPIES}",
     }
     arrays = {"mean": mean, "matrix": matrix, "spread": spread}
     return save({name: array.astype(np.float16) for name, array in arrays.items()}, metadata=about)

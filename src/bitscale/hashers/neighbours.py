@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from bitscale.arrays import Float32
 
 SHARPNESS = 0.03  # cosines this far apart differ by a factor of e
-BATCH = 256
+BATCH = 256  # items set against each other in a step, unless said
 NOISE = 0.65  # how long the noise of a copy is, beside its item
 FLATTER = 0.65  # it spreads along an axis as items do, to this power
 MIXED = 0.5  # of another item, at most
@@ -86,8 +86,8 @@ class Side:
 class Pairs:
     """Items and their copies, a batch at a time."""
 
-    def __init__(self, x: Float32, copies: Float32 | None, rng: np.random.Generator) -> None:
-        self.x, self.copies, self.rng = x, copies, rng
+    def __init__(self, x: Float32, copies: Float32 | None, batch: int, rng: np.random.Generator) -> None:
+        self.x, self.copies, self.batch, self.rng = x, copies, batch, rng
         self.spread = (np.sqrt(np.mean(x * x, axis=0)) + np.float32(1e-12)).astype(np.float32)
         noise = self.spread**FLATTER
         self.noise = (noise * (NOISE / np.linalg.norm(noise))).astype(np.float32)
@@ -95,7 +95,7 @@ class Pairs:
     def draw(self) -> tuple[Float32, Float32]:
         """Some items, and their copies in the same order; now the one, now the other is taken for the original."""
         n, rng = len(self.x), self.rng
-        rows = rng.permutation(n)[:BATCH]
+        rows = rng.permutation(n)[: self.batch]
         items, copies = self.x[rows], self._copies(rows)
         other = rng.random((len(rows), 1)) < 0.5
         part = (MIXED * rng.uniform(-1, 1, (len(rows), 1))).astype(np.float32) * self.x[rng.integers(0, n, len(rows))]
@@ -103,7 +103,7 @@ class Pairs:
 
     def _copies(self, rows: NDArray[np.int64]) -> Float32:
         if self.copies is not None:
-            return self.copies[rows]
+            return self.copies[self.rng.integers(0, len(self.copies), len(rows)), rows]
         return unit(self.x[rows] + self.noise * self.rng.standard_normal((len(rows), self.x.shape[1]), np.float32))
 
 
@@ -116,12 +116,13 @@ def learn_directions(
     rate: float,
     rng: np.random.Generator,
     copies: Float32 | None = None,
+    batch: int = BATCH,
 ) -> Float32:
     """Directions (d, q) for unit vectors x (n, d), from `start`; the first k of them for every k of `lengths`.
 
-    x lies along its principal axes; `copies` are those of the items, (n, d). Columns have length 1.
+    x lies along its principal axes; `copies` are some of every item, (m, n, d). Columns have length 1.
     """
-    pairs, directions = Pairs(x, copies, rng), start.astype(np.float32)
+    pairs, directions = Pairs(x, copies, batch, rng), start.astype(np.float32)
     counts = [copies_count(length, given=copies is not None) for length in lengths]
     pace = np.sqrt(pairs.spread)[:, None]
     pace /= np.sqrt(np.mean(np.square(pace[:_FIRST])))

@@ -14,7 +14,7 @@ from bitscale.arrays import Float32
 from bitscale.errors import InputError
 from bitscale.hashers.itq import learn_rotation
 from bitscale.hashers.linear import covariance, random_rotation
-from bitscale.hashers.neighbours import learn_directions, unit
+from bitscale.hashers.neighbours import BATCH, learn_directions, unit
 
 LENGTHS = (8, 16, 32, 64, 128, 256, 512, 1024)  # every one is learned for
 AXES = 512  # principal axes that are looked at
@@ -32,16 +32,17 @@ def nested_map(
     rng: np.random.Generator,
     copies: Float32 | None = None,
     most_axes: int = AXES,
+    batch: int = BATCH,
 ) -> tuple[Float32, Float32]:
-    """Mean (d,) and directions (d, n_bits) for features x (n, d), and those of a copy of each where there are any."""
+    """Mean (d,) and directions (d, n_bits) for features x (n, d), and those of copies of each, (m, n, d), if any."""
     mean = x.mean(axis=0, dtype=np.float64).astype(np.float32)
     z = unit(x - mean)
     axes = leading_axes(z, most_axes)
     y = z @ axes
     lengths = [*(length for length in LENGTHS if length < n_bits), n_bits]
     start = first_directions(y, lengths, iterations, rng)
-    edited = None if copies is None else unit(unit(copies - mean) @ axes)
-    learned = learn_directions(unit(y), start, lengths, steps=steps, rate=rate, rng=rng, copies=edited)
+    edited = None if copies is None else np.stack([unit(unit(some - mean) @ axes) for some in copies])
+    learned = learn_directions(unit(y), start, lengths, steps=steps, rate=rate, rng=rng, copies=edited, batch=batch)
     return mean, axes @ learned
 
 
