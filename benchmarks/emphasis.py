@@ -40,6 +40,7 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=3_000)
     parser.add_argument("--cache", type=Path, help="a folder to keep features in")
     parser.add_argument("--models", type=Path, help="a folder to keep models in")
+    parser.add_argument("--run", type=Path, help="a folder for checkpoints: a run that was stopped goes on from there")
     parser.add_argument("--only", help="one of the three, kept in the same file: fine,coarse or fine or coarse")
     parser.add_argument("--set", nargs="*", default=[], help="settings of the training: attribute_spread=6")
     parser.add_argument("--trial", action="store_true", help="on held-out training images, kept among the trials")
@@ -70,7 +71,7 @@ def tried(learned: str, split: bs.Split, options: argparse.Namespace) -> dict[st
     held_out = np.arange(0, len(part), 5)
     settings = settings_of(learned, options)
     hasher = bs.make_hasher("nested", n_bits=64, features="none", **settings)
-    hasher.fit(part.take(np.setdiff1d(np.arange(len(part)), held_out)), progress=tell)  # type: ignore[call-arg]
+    hasher.fit(part.take(np.setdiff1d(np.arange(len(part)), held_out)), run=options.run, progress=tell)  # type: ignore[call-arg]
     return {"learned": learned, "settings": settings, **scores(hasher, part.take(held_out))}
 
 
@@ -86,7 +87,7 @@ def measured(learned: str, split: bs.Split, options: argparse.Namespace) -> dict
     hasher = bs.make_hasher("nested", n_bits=64, features=options.features, **settings_of(learned, options))
     hasher.extractor.cache = options.cache
     begun = time.process_time()
-    hasher.fit(split.train, progress=tell)  # type: ignore[call-arg]
+    hasher.fit(split.train, run=options.run, progress=tell)  # type: ignore[call-arg]
     if options.models:
         hasher.save(options.models / f"cifar100-{learned.replace(',', '-')}.safetensors")
     seconds = round(time.process_time() - begun, 1)
