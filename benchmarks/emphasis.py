@@ -31,6 +31,7 @@ from bitscale.data import Labelled, relevance
 ATTRIBUTES = ("fine", "coarse")
 TRIALS = Path("results/emphasis-trials.json")
 BLOCK = 250
+TRIAL_QUERIES = 500
 QUERIES = 2_000  # of the 10,000, every fifth; each is searched for among all the others
 
 
@@ -40,6 +41,7 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=3_000)
     parser.add_argument("--cache", type=Path, help="a folder to keep features in")
     parser.add_argument("--models", type=Path, help="a folder to keep models in")
+    parser.add_argument("--run", type=Path, help="a folder for checkpoints: a run that was stopped goes on from there")
     parser.add_argument("--only", help="one of the three, kept in the same file: fine,coarse or fine or coarse")
     parser.add_argument("--set", nargs="*", default=[], help="settings of the training: attribute_spread=6")
     parser.add_argument("--trial", action="store_true", help="on held-out training images, kept among the trials")
@@ -70,8 +72,8 @@ def tried(learned: str, split: bs.Split, options: argparse.Namespace) -> dict[st
     held_out = np.arange(0, len(part), 5)
     settings = settings_of(learned, options)
     hasher = bs.make_hasher("nested", n_bits=64, features="none", **settings)
-    hasher.fit(part.take(np.setdiff1d(np.arange(len(part)), held_out)), progress=tell)  # type: ignore[call-arg]
-    return {"learned": learned, "settings": settings, **scores(hasher, part.take(held_out))}
+    hasher.fit(part.take(np.setdiff1d(np.arange(len(part)), held_out)), run=options.run, progress=tell)  # type: ignore[call-arg]
+    return {"learned": learned, "settings": settings, **scores(hasher, part.take(held_out), TRIAL_QUERIES)}
 
 
 def keep_trial(learned: str, trial: dict[str, Any], options: argparse.Namespace) -> None:
@@ -86,7 +88,7 @@ def measured(learned: str, split: bs.Split, options: argparse.Namespace) -> dict
     hasher = bs.make_hasher("nested", n_bits=64, features=options.features, **settings_of(learned, options))
     hasher.extractor.cache = options.cache
     begun = time.process_time()
-    hasher.fit(split.train, progress=tell)  # type: ignore[call-arg]
+    hasher.fit(split.train, run=options.run, progress=tell)  # type: ignore[call-arg]
     if options.models:
         hasher.save(options.models / f"cifar100-{learned.replace(',', '-')}.safetensors")
     seconds = round(time.process_time() - begun, 1)
@@ -114,23 +116,26 @@ def tell(progress: Any) -> None:
         print(progress.step, round(progress.loss, 2), round(progress.seconds_left), "s left", flush=True)
 
 
-def scores(hasher: bs.hashers.Hasher, part: Labelled) -> dict[str, Any]:
+def scores(hasher: bs.hashers.Hasher, part: Labelled, queries: int = QUERIES) -> dict[str, Any]:
     """MAP by each attribute's labels: with the emphasis on it, where the model learned it, and without any."""
     codes = hasher.encode(part.images)
-    own = codes.bit_weights
+
+    def score(weights: np.ndarray, name: str) -> float:
+        return mean_ap(codes, weights, part, name, queries)
+
     return {
-        "emphasised": {name: mean_ap(codes, hasher.emphasise({name: 1.0}), part, name) for name in hasher.attributes},
-        "own_weights": {name: mean_ap(codes, own, part, name) for name in ATTRIBUTES},
+        "emphasised": {name: score(hasher.emphasise({name: 1.0}), name) for name in hasher.attributes},
+        "own_weights": {name: score(codes.bit_weights, name) for name in ATTRIBUTES},
     }
 
 
-def mean_ap(codes: bs.Codes, weights: np.ndarray, part: Labelled, name: str) -> float:
-    """The expected MAP of every fifth image among all others, in points."""
+def mean_ap(codes: bs.Codes, weights: np.ndarray, part: Labelled, name: str, queries: int) -> float:
+    """The expected MAP of so many images, evenly drawn, each among all others, in points."""
     snapped, _ = bs.hamming.snap(weights)
     signs = codes.signs().astype(np.float32)
     labels = part.attribute(name).labels
     relevant, values = relevance(labels, labels), []
-    asked = np.arange(0, len(codes), max(1, len(codes) // QUERIES))
+    asked = np.arange(0, len(codes), max(1, len(codes) // queries))
     for start in range(0, len(asked), BLOCK):
         rows = asked[start : start + BLOCK]
         distances = (snapped.sum() - (signs[rows] * snapped.astype(np.float32)) @ signs.T) / 2  # whole numbers

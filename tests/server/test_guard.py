@@ -234,6 +234,11 @@ def test_signing_in_trades_a_key_for_a_cookie_that_ends_with_it(serve, coded, tm
     assert client.get("/v1/collections/coded").status_code == 401
 
 
+def test_a_second_host_is_refused_though_the_first_is_ours(guarded):
+    for second in ("evil.example", "127.0.0.1:8080"):
+        assert run(ask(guarded, "GET", "/health", [("Host", second)]))[0] == 403
+
+
 FORWARDED = ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Via"]
 
 
