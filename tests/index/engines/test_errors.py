@@ -87,6 +87,52 @@ def test_nothing_there_and_something_there_already(engine):
             index.drop()
 
 
+class Clock:
+    """Time that passes when somebody says so."""
+
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        monkeypatch.setattr("time.monotonic", lambda: self.now)
+        monkeypatch.setattr("time.sleep", self.pass_)
+
+    def pass_(self, seconds):
+        self.now += seconds
+
+
+@pytest.mark.parametrize(
+    ("said", "tries"),
+    [
+        ([("collection not loaded", 0), ("Deadline Exceeded", 30)], 3),  # comes back, and is slow at first
+        ([("Deadline Exceeded", 30)], 2),
+        ([("Deadline Exceeded", 30)] * 9, 3),  # a minute and a half, and no more
+        ([("server unavailable", 10), ("collection not loaded", 0), ("server unavailable", 30)], 4),
+        ([("server unavailable", 31)], 1),
+        ([("wrong password", 0)], 1),
+    ],
+)
+def test_milvus_is_asked_again_while_it_may_get_well(said, tries, monkeypatch):
+    from pymilvus.exceptions import MilvusException
+
+    from bitscale.index.engines.milvus_server import again
+
+    clock, asked = Clock(monkeypatch), []
+
+    def ask():
+        asked.append(clock.now)
+        if len(asked) <= len(said):
+            text, seconds = said[len(asked) - 1]
+            clock.pass_(seconds)
+            raise MilvusException(1, text)
+        return "well"
+
+    if tries > len(said):
+        assert again(ask) == "well"
+    else:
+        with pytest.raises(MilvusException, match=said[tries - 1][0]):
+            again(ask)
+    assert len(asked) == tries
+
+
 @pytest.mark.parametrize("engine", ["postgres"])
 def test_a_connection_that_was_cut_is_made_again(engine):
     with connect.create(servers.address(engine, "cut"), Facts.of(CODES)) as index:

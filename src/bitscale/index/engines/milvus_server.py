@@ -27,21 +27,24 @@ EFFORT: dict[str, dict[str, int]] = {"IVF_FLAT": {"nprobe": 32}, "HNSW": {"ef": 
 SECONDS, CONNECT_SECONDS = 30, 5  # for one call; for the first answer. pymilvus heeds whole numbers alone
 RECOVERY_SECONDS = 90  # a server that was killed forgets its old self after half a minute, and loads collections then
 PAUSE, LONGEST_PAUSE = 0.5, 4.0  # before a call is tried again; each time twice as long
-PASSING = ("unavailable", "timeout", "deadline", "rate limit")
-RECOVERING = ("not loaded", "recovering", "not ready", "not healthy")
+PASSING = ("unavailable", "rate limit")
+RECOVERING = ("not loaded", "recovering", "not ready", "not healthy", "timeout", "deadline")  # or too busy to answer
 STRONG = "Strong"  # reads see what was written before them
 
 
 def again(ask: Callable[..., T], *args: Any, **options: Any) -> T:
     """Ask, longer and longer apart, as long as a server out of reach, busy or just restarted may get well."""
+    from grpc import RpcError
     from pymilvus.exceptions import MilvusException
 
-    start, pause = time.monotonic(), PAUSE
+    start, pause, patience = time.monotonic(), PAUSE, 0
     while True:
         try:
             return ask(*args, **options)
-        except MilvusException as error:
-            if time.monotonic() + pause - start > _patience(str(error).lower()):
+        except (MilvusException, RpcError) as error:
+            hope = _patience(str(error).lower())
+            patience = max(patience, hope)  # what comes back may be out of reach first, or again
+            if not hope or time.monotonic() + pause - start > patience:
                 raise
         time.sleep(pause)
         pause = min(2 * pause, LONGEST_PAUSE)
