@@ -63,6 +63,7 @@ def test_what_is_emphasised_is_what_neighbours_agree_in(model):
         assert right(model, other, model.emphasise({name: 1.0})) < right(model, other, model.bit_weights)
 
 
+@pytest.mark.slow
 def test_the_mean_over_attributes_is_what_a_search_without_emphasis_goes_by(model):
     assert np.allclose(model.attribute_weights.mean(0), model.bit_weights)
 

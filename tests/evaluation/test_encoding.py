@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from bitscale import evaluate, make_hasher
 from bitscale.evaluation.encoding import encode_split
@@ -16,6 +17,7 @@ def test_the_hasher_is_not_changed(fitted, small):
     assert fitted.extractor is before
 
 
+@pytest.mark.slow
 def test_cached_features_are_timed_without_the_cache(sample, tmp_path):
     part = sample.train.take(np.arange(100))
     hasher = make_hasher("lsh", n_bits=8, features="gist")
@@ -27,6 +29,7 @@ def test_cached_features_are_timed_without_the_cache(sample, tmp_path):
     assert hasher.extractor.cache == tmp_path
 
 
+@pytest.mark.slow
 def test_cached_features_of_a_plain_array(sample, tmp_path):
     from bitscale.data import Labelled, LeftOut, Split
 

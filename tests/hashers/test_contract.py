@@ -28,6 +28,7 @@ def fitted():
     return {name: make(name).fit(TRAIN) for name in hasher_names()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_bits", [8, 12, 24, 64])
 def test_codes_have_the_length_asked_for(name, n_bits):
     codes = make(name, n_bits).fit(TRAIN).encode(QUERY.images)
@@ -42,6 +43,7 @@ def test_codes_have_the_length_asked_for(name, n_bits):
         np.testing.assert_array_equal(codes.bit_weights, np.ones(n_bits))
 
 
+@pytest.mark.slow
 def test_the_seed_decides_everything(name, fitted):
     again = make(name).fit(TRAIN)
     assert again.fingerprint == fitted[name].fingerprint
@@ -114,6 +116,7 @@ def test_codes_name_their_model(name, fitted):
     assert name in REAL or not same_space(codes, other)
 
 
+@pytest.mark.slow
 def test_images_through_an_extractor(name):
     train, query = images(300, seed=1), images(30, seed=2)
     hasher = make(name, features="pixels").fit(train)
@@ -122,6 +125,7 @@ def test_images_through_an_extractor(name):
     assert hasher.encode(query.images.pixels) == codes  # plain arrays of images will do
 
 
+@pytest.mark.slow
 def test_several_labels_an_image(name):
     several = np.zeros((300, 4), bool)
     several[np.arange(300), np.arange(300) % 4] = True
@@ -171,6 +175,7 @@ def test_bad_input(name, fitted):
         make(name, colour=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 3, 20])
 def test_few_or_equal_items_work_or_are_refused_clearly(name, n):
     for part in (features(n, seed=0), Labelled(np.ones((n, 80), np.float32), np.arange(n) % 2, ("a", "b"))):

@@ -67,6 +67,7 @@ def test_only_some_cameras_and_times(place):
             who(gallery, [[]])
 
 
+@pytest.mark.slow
 def test_a_sequence_is_one_query(place):
     paths = [str(place / f"asked-{shot}.png") for shot in range(3)]
     with Collection.open(place / "g.bsc", read_only=True) as gallery:
@@ -78,6 +79,7 @@ def test_a_sequence_is_one_query(place):
     assert answer.name == "asked-0.png and 2 more"
 
 
+@pytest.mark.slow
 def test_a_bomb_is_decoded_by_a_worker(place, tmp_path):
     """In this process it would be decoded, into gigabytes."""
     (tmp_path / "bomb.webp").write_bytes(BOMBS["webp wide"]())
