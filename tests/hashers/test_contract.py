@@ -12,7 +12,10 @@ from bitscale.hashers import base, hasher_names, load_hasher, make_hasher
 from bitscale.metrics import expected_ap, mean, rank
 from tests.hashers.clusters import NAMES, QUICK, features, images
 
-pytestmark = pytest.mark.parametrize("name", hasher_names())
+CLASSICAL = ("lsh", "sh", "itq", "pca-rr", "unsupervised")  # the others take seconds to fit
+pytestmark = pytest.mark.parametrize(
+    "name", [name if name in CLASSICAL else pytest.param(name, marks=pytest.mark.slow) for name in hasher_names()]
+)
 
 WEIGHTED = ("bs-drsch", "bs-dsch", "nested")  # methods that learn what a bit weighs
 REAL = ("euclidean",)  # `binary = False`, the one declared difference: real values, ranked by squared distance
@@ -23,9 +26,17 @@ def make(name, n_bits=16, **options):
     return make_hasher(name, n_bits=n_bits, **{"features": "none", **QUICK.get(name, {}), **options})
 
 
+class Fitted(dict):
+    """Each method fitted once, when it is asked for."""
+
+    def __missing__(self, name):
+        self[name] = make(name).fit(TRAIN)
+        return self[name]
+
+
 @pytest.fixture(scope="module")
 def fitted():
-    return {name: make(name).fit(TRAIN) for name in hasher_names()}
+    return Fitted()
 
 
 @pytest.mark.slow
