@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,10 @@ def processor_time(runs: dict[str, Callable[[], Any]], rounds: int) -> dict[str,
 
 def processor_used() -> float:
     """Processor seconds so far of this process and of its children that live, as Linux counts them."""
-    children = [pid for task in Path("/proc/self/task").iterdir() for pid in (task / "children").read_text().split()]
+    children: list[str] = []
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(OSError):  # a thread that has just ended
+            children += (task / "children").read_text().split()
     scheduled = [int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in children]
     return time.process_time() + sum(scheduled) / 1e9
 

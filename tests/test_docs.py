@@ -25,6 +25,7 @@ def test_pages_quote_what_was_measured():
         assert path.read_text() == text, f"{path.name}: run benchmarks/quote.py"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.stem)
 def test_examples_run_and_are_short(path, tmp_path):
     assert len(path.read_text().splitlines()) <= 40

@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,12 @@ ABSENT = {"fcntl", "resource"}  # on some systems
 MODULE = re.compile(r"bitscale(\.[a-z_]+)+")
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """The source of a module, read once for all tests."""
+    return ast.parse(path.read_text())
+
+
 def room_of(module: str) -> str:
     """The row of the table a module belongs to: the longest that fits; a bare package is its last row."""
     name = module.removeprefix("bitscale.")
@@ -79,7 +86,7 @@ def imports():
         here = ".".join(("bitscale", *(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)))
         if here in DOORS:
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             for there in named_modules(node):
                 if there not in DOORS:
                     yield path, room_of(here), room_of(there)
@@ -110,7 +117,7 @@ def within_functions():
         parts = path.relative_to(SOURCE).parts
         if parts[0] in ("cli", "__init__.py"):
             continue
-        for function in ast.walk(ast.parse(path.read_text())):
+        for function in ast.walk(tree_of(path)):
             if isinstance(function, ast.FunctionDef):
                 for node in ast.walk(function):
                     if isinstance(node, ast.Import):
@@ -136,7 +143,7 @@ def test_nothing_that_runs_code_from_data():
     """No pickle, no eval, no torch.load of foreign files anywhere in the package."""
     forbidden = {"pickle", "joblib", "dill", "cloudpickle", "shelve", "marshal"}
     for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 names = [a.name for a in node.names] + [getattr(node, "module", None) or ""]
                 assert not forbidden & {n.split(".")[0] for n in names}, path

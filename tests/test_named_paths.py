@@ -61,6 +61,7 @@ def commands(path):
     return [text[text.index("pip install ") :] for text in strings if isinstance(text, str) and "pip install " in text]
 
 
+@pytest.mark.slow
 def test_every_install_command_works_when_pasted():
     """Requirements that can be parsed, extras that there are, and no torch but the one we run with, a CPU build."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

@@ -11,6 +11,7 @@ from bitscale.native import kernel
 from tests.cli.run import bitscale, inside
 
 
+@pytest.mark.slow
 def test_info_names_the_kernel():
     out = bitscale("info", "--json")
     facts = json.loads(out.stdout)

@@ -75,6 +75,7 @@ def test_index_tells_what_it_did(made):
     assert "broken.png cannot be read" in text
 
 
+@pytest.mark.slow
 def test_search_by_file_id_folder_and_batch(made, tmp_path):
     folder, _ = made
     home, one = folder / "clothes.bsc", folder / "clothes" / NASTY
@@ -114,6 +115,7 @@ def test_search_for_people(made):
     assert "no item passes the filter" in none.stdout
 
 
+@pytest.mark.slow
 def test_labels_and_metadata_reach_where(copied):
     query = bs.load_dataset("sample").query
     picture(copied / "new" / "a.png", query.images[70])
@@ -148,6 +150,7 @@ def test_a_contact_sheet_is_written(made, tmp_path):
     assert told("search", folder / "clothes.bsc", 1, "--html", tmp_path / "none" / "x.html", code=1)["error"]
 
 
+@pytest.mark.slow
 def test_open_shows_the_sheet_in_the_browser(made, tmp_path):
     (tmp_path / "browse").write_text(f'#!/bin/sh\necho "$1" >> "{tmp_path}/shown"\n')
     (tmp_path / "browse").chmod(0o755)
@@ -159,6 +162,7 @@ def test_open_shows_the_sheet_in_the_browser(made, tmp_path):
     assert "<img" in Path(page).read_text()
 
 
+@pytest.mark.slow
 def test_duplicates_are_found_and_planned(copied):
     shutil.copy(copied / "clothes" / NASTY, copied / "clothes" / "again.png")
     told("index", copied / "clothes")
@@ -179,6 +183,7 @@ def test_duplicates_are_found_and_planned(copied):
     )
 
 
+@pytest.mark.slow
 def test_upkeep(copied):
     home = copied / "clothes.bsc"
     assert told("compact", home)["items"] == 61
@@ -263,6 +268,7 @@ def test_reindex_with_another_model(copied):
     assert [one["path"] for one in dropped] == [str(copied / "clothes" / NASTY)]
 
 
+@pytest.mark.slow
 def test_a_second_writer_is_told_who_holds_it(copied):
     with bs.Collection.open(copied / "clothes.bsc"):
         out = bitscale("remove", copied / "clothes.bsc", 1, "--json")

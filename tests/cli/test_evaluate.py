@@ -9,6 +9,7 @@ from bitscale.evaluation import rescore
 from tests.cli.run import inside as bitscale
 
 
+@pytest.mark.slow
 def test_evaluate_prints_keeps_and_draws(tmp_path):
     names = ["--save", tmp_path / "m.safetensors", "--out", tmp_path / "r.json", "--plot", tmp_path / "p.png"]
     out = bitscale("evaluate", "sample", "itq", "--bits", "16,8", *names, "--rankings", tmp_path / "kept")

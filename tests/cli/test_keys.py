@@ -3,6 +3,8 @@
 import hashlib
 import json
 
+import pytest
+
 from tests.cli.run import inside
 
 
@@ -26,6 +28,7 @@ def test_keys_are_made_listed_and_revoked(tmp_path):
     assert len(json.loads(inside("keys", "list", "--keys", file, "--json").stdout)["keys"]) == 1
 
 
+@pytest.mark.slow
 def test_serving_where_others_can_reach_it_takes_a_key(tmp_path):
     for words in (("--host", "0.0.0.0"), ("--require-keys",)):
         refused = inside("serve", tmp_path / "c.bsc", *words, "--keys", tmp_path / "none.json")

@@ -56,6 +56,7 @@ def test_any_method_can_be_evaluated_in_one_go(folder):
     assert "itq on none" in run(*words, "--metrics", "map")
 
 
+@pytest.mark.slow
 def test_without_labels(folder):
     model = folder / "u.safetensors"
     said = run("train", folder / "x.npy", "unsupervised", "--features", "none", "--bits", 8, "--out", model)
@@ -70,6 +71,7 @@ def test_without_labels(folder):
     run("train", flat, "lsh", "--bits", 8, "--out", folder / "l.safetensors")
 
 
+@pytest.mark.slow
 def test_embeddings_of_embeddings(folder):
     model = folder / "e.safetensors"
     own = ("--labels", folder / "y.npy")

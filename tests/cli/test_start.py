@@ -31,6 +31,7 @@ def test_the_version():
     assert (done.returncode, done.stdout, done.stderr) == (0, f"bitscale {bs.__version__}\n", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["bitscale.cli.app", "typer", "bitscale.cli.info", "bitscale.native"])
 @pytest.mark.parametrize("more", [(), ("--json",)])
 def test_ctrl_c_while_loading_is_one_line(module, more):
@@ -52,6 +53,7 @@ def test_only_the_verb_asked_for_is_loaded():
         assert f"'bitscale.cli.{other}'" not in loaded
 
 
+@pytest.mark.slow
 def test_a_search_by_id_loads_neither_what_draws_nor_a_network(tmp_path):
     with bs.Collection.create(tmp_path / "a.bsc", hasher()) as photos:
         fill(photos, 40)
@@ -63,6 +65,7 @@ def test_a_search_by_id_loads_neither_what_draws_nor_a_network(tmp_path):
     assert "'bitscale.collection.search.results'" in done.stdout
 
 
+@pytest.mark.slow
 def test_every_verb_has_help_with_an_example():
     from bitscale.cli.verbs import VERBS
 
@@ -78,6 +81,7 @@ def test_a_reader_that_leaves_is_no_error():
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streams", [">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams(streams):
     """As services start programs: nothing of ours takes the place of what is closed, and nothing falls over it."""
@@ -85,6 +89,7 @@ def test_closed_streams(streams):
     assert (run.returncode, run.stderr) == (0, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("info",), ("info", "--json"), ("--version",)])
 def test_a_full_disk_behind_stdout_is_one_line(words):
     run = in_a_shell(*words, "> /dev/full")
@@ -94,6 +99,7 @@ def test_a_full_disk_behind_stdout_is_one_line(words):
     assert run.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_an_encoding_that_has_no_letter_for_it(tmp_path):
     for encoding in ("ascii", "latin-1"):
         done = bitscale("index", tmp_path / "\U0001f4f7 \u20ac", env={**os.environ, "PYTHONIOENCODING": encoding})

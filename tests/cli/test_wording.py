@@ -34,12 +34,14 @@ def texts():
                 yield path, "".join(parts)
 
 
+@pytest.mark.slow
 def test_no_error_shows_an_argument_of_python():
     for path, text in texts():
         left = set(re.findall(r"(?<![\w-])([a-z_]+)=(?!=)", re.sub(r"--(set|meta|where) \S+", "", as_typed(text))))
         assert left <= PYTHON_ONLY, (path, text, left)
 
 
+@pytest.mark.slow
 def test_no_error_calls_an_option_by_its_name_in_python():
     names = {name for _, name in parameters(".*") if "_" in name} | {"n_bits"}
     for path, text in texts():

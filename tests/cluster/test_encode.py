@@ -170,6 +170,7 @@ def test_codes_are_taken_in_like_the_pictures(coded, model, tmp_path):
         assert all(item.path == "" for item in few.items())
 
 
+@pytest.mark.slow
 def test_codes_of_another_model_and_damaged_ones_are_refused(coded, tmp_path):
     _, codes = coded
     other = bs.make_hasher("lsh", n_bits=12, seed=5).fit(Labelled(as_images(PIXELS), np.arange(40) % 2, ("a", "b")))

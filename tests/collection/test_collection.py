@@ -193,6 +193,7 @@ def test_a_reader_follows_the_writer(photos):
                 verb()
 
 
+@pytest.mark.slow
 def test_a_second_writer_is_told_who_writes(photos):
     with pytest.raises(CollectionBusy, match=f"process {os.getpid()} on .* since"):
         Collection.open(photos.path)

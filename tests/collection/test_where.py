@@ -98,6 +98,7 @@ def test_what_cannot_be_asked_is_said(photos, where):
         photos.select(where)
 
 
+@pytest.mark.slow
 @given(st.text(), st.sampled_from(["=", "!=", "~", "<", ">="]), st.text())
 def test_nothing_typed_stands_in_the_sql(field, sign, value):
     plain, _ = condition(Condition("a", sign, "b"))

@@ -107,6 +107,7 @@ def test_a_folder_without_labels_is_the_same_folder(tmp_path):
         check_apart(all_of_it.origin, split.query.origin)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["itq", "nested"])
 def test_model_files_carry_it_outside_the_fingerprint(name, tmp_path):
     part = features(60, seed=1)

@@ -15,6 +15,7 @@ from bitscale.hashers.model_file import KEY, read
 from tests.cli.run import inside
 from tests.hashers.clusters import NAMES
 
+pytestmark = pytest.mark.slow  # all of them need a network trained
 RNG = np.random.default_rng(0)
 CENTRES = RNG.normal(size=(2, 4, 8)) * 3
 
@@ -55,7 +56,6 @@ def test_codes_times_shares_have_the_distances_of_divided_weights():
     assert shared_codes(codes, None)[0] is codes
 
 
-@pytest.mark.slow
 def test_what_is_emphasised_is_what_neighbours_agree_in(model):
     assert model.attributes == ("kind", "colour")
     for name, other in (("kind", "colour"), ("colour", "kind")):

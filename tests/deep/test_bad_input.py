@@ -163,6 +163,7 @@ def mutated(whole: bytes, rng: np.random.Generator) -> bytes:
     return bytes(data)
 
 
+@pytest.mark.slow
 def test_a_damaged_model_never_gives_other_codes(model, tmp_path):
     path, items, codes = model
     whole, rng, passed = path.read_bytes(), np.random.default_rng(1), 0
@@ -177,6 +178,7 @@ def test_a_damaged_model_never_gives_other_codes(model, tmp_path):
     assert passed < endurance(1000) / 4  # what tells nothing (a version, the seed) may be hit
 
 
+@pytest.mark.slow
 def test_forged_metadata_never_crashes(model, tmp_path):
     path, items, codes = model
     about, arrays = read(path)
@@ -200,6 +202,7 @@ def test_forged_metadata_never_crashes(model, tmp_path):
             assert found == codes, place
 
 
+@pytest.mark.slow
 def test_onnx_files_are_for_others_to_read(model, tmp_path):
     (tmp_path / "m.onnx").write_bytes(load_hasher(model[0]).to_onnx())
     whole, rng = (tmp_path / "m.onnx").read_bytes(), np.random.default_rng(3)

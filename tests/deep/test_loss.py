@@ -63,6 +63,7 @@ def naive(codes, labels, objective):
     return torch.stack(found).mean() + objective.laplacian_weight * torch.trace(codes.T @ laplacian @ codes) / by
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LABELS)
 @pytest.mark.parametrize("norm", ["triplets", "images", "none"])
 @pytest.mark.parametrize("form", ["paper", "released"])
@@ -103,6 +104,7 @@ def test_drawn_triplets_follow_eq_12_up_to_one_factor(kind):
     assert 0.05 < value.active < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nested", [False, True])
 def test_finite_differences_of_codes_and_weights(nested):
     objective = Objective(laplacian_weight=0.1, nested=nested, balance_weight=0.5)
@@ -114,6 +116,7 @@ def test_finite_differences_of_codes_and_weights(nested):
     )
 
 
+@pytest.mark.slow
 def test_equals_algorithm_2_completed():
     """Algorithm 2 with the condition of eq-14 and the factor 2 that eq-17 drops; images one by one."""
     codes, weight = codes_for(SINGLE), 0.05
@@ -245,6 +248,7 @@ def test_the_laplacians_share_of_the_gradient():
     assert pair_gradient(codes, relations.similarity).shape == codes.shape
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["single", "sets"])
 def test_dsrh_is_its_own_objective_triplet_by_triplet(kind):
     """Hamming distances (q - r.r') / 2 of 2 sigmoid(t) - 1, gains 2^r, the margin in bits, and balanced bits."""

@@ -58,6 +58,7 @@ def test_ours_by_the_data(name):
     assert "50,000 images of 32x32" in cifar.reasons[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["ours", "as-printed"])
 def test_pictures_of_many_sizes_are_stretched_to_64_pixels(recipe, tmp_path):
     """As the paper does with NUS-WIDE: nothing is cropped, in training, encoding and reading of files alike."""
@@ -111,6 +112,7 @@ def test_single_settings_go_before_a_recipe():
         make_hasher("itq", n_bits=8, recipe="ours")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", RECIPES)
 @pytest.mark.parametrize("name", DEEP)
 def test_every_recipe_trains_every_method(name, recipe):

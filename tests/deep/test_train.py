@@ -35,6 +35,7 @@ def stop_after(step):
     return progress
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options"),
     [
@@ -207,6 +208,7 @@ def test_training_leaves_the_callers_randomness_alone():
     assert torch.equal(torch.rand(3), expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["adam", "sgd"])
 def test_the_loss_falls(optimizer):
     hasher = make(iterations=60, optimizer=optimizer, beta_end=20.0).fit(TRAIN)

@@ -1,13 +1,18 @@
+import time
+
 import numpy as np
+import pytest
 
 from bitscale import evaluate, make_hasher
 from bitscale.evaluation.encoding import encode_split
 
 
 def test_times_are_split_and_per_query(fitted, sample):
+    start = time.perf_counter()
     seconds = evaluate(fitted, sample, metrics="map").lengths[0].seconds
     assert min(seconds.feature, seconds.hash, seconds.search) > 0
-    assert seconds.total == seconds.feature + seconds.hash + seconds.search < 0.1
+    assert seconds.total == seconds.feature + seconds.hash + seconds.search
+    assert seconds.total * len(sample.query) < time.perf_counter() - start  # of one query, not of all of them
 
 
 def test_the_hasher_is_not_changed(fitted, small):
@@ -16,6 +21,7 @@ def test_the_hasher_is_not_changed(fitted, small):
     assert fitted.extractor is before
 
 
+@pytest.mark.slow
 def test_cached_features_are_timed_without_the_cache(sample, tmp_path):
     part = sample.train.take(np.arange(100))
     hasher = make_hasher("lsh", n_bits=8, features="gist")
@@ -27,6 +33,7 @@ def test_cached_features_are_timed_without_the_cache(sample, tmp_path):
     assert hasher.extractor.cache == tmp_path
 
 
+@pytest.mark.slow
 def test_cached_features_of_a_plain_array(sample, tmp_path):
     from bitscale.data import Labelled, LeftOut, Split
 

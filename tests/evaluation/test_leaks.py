@@ -46,6 +46,7 @@ def test_another_seed_or_protocol_is_refused_with_the_cure(root, drawn, tmp_path
     assert bitscale(*words).returncode == 0
 
 
+@pytest.mark.slow
 def test_train_takes_the_seed_of_the_split(root, tmp_path):
     words = ("train", "mnist", "lsh", "--root", root, "--bits", 8, "--protocol", "C1", "--split-seed", 1)
     out = bitscale(*words, "--out", tmp_path / "m.safetensors")

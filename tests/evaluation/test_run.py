@@ -32,6 +32,7 @@ class Weighted:
         return Relaxed(relaxed.values, weighted_like(self.encode(images)).bit_weights, model="weighted")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ranking", ["weighted", "plain", "relaxed"])
 @pytest.mark.parametrize("bits", [24, 7])
 def test_numbers_equal_naive_ones(fitted, small, ranking, bits):

@@ -38,6 +38,7 @@ def test_features_are_the_network_on_normalised_images(made: tuple[str, Path, to
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_grey_is_colour_three_times(made: tuple[str, Path, torch.nn.Module]) -> None:
     name, path, _ = made
     features = make_features(f"{name}@32", weights=path)
@@ -142,6 +143,7 @@ def test_timm_models_by_a_stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
         make_features("timm:any")
 
 
+@pytest.mark.slow
 def test_torch_is_never_imported(tmp_path: Path) -> None:
     torch.save(random_network("mobilenetv2").state_dict(), tmp_path / "own.pth")
     code = (

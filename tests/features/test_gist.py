@@ -26,6 +26,7 @@ def energies(images: list[np.ndarray], size: int = SIZE) -> np.ndarray:
     return make_features(f"gist@{size}").extract(images).reshape(-1, 4, 8, 4, 4).swapaxes(3, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", range(4))
 @pytest.mark.parametrize("orientation", range(8))
 def test_a_grating_is_strongest_at_its_own_scale_and_orientation(scale: int, orientation: int) -> None:
@@ -45,6 +46,7 @@ def test_it_is_what_the_authors_compute(size: int) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_older_models_keep_their_own_version(tmp_path: Path) -> None:
     images = load_dataset("sample").train.take(np.arange(60))
     first, second = (make_features("gist", version=version) for version in (1, 2))
@@ -95,6 +97,7 @@ def test_contrast_and_brightness_hardly_matter() -> None:
     assert cosine > 0.98
 
 
+@pytest.mark.slow
 def test_batches_do_not_change_the_result() -> None:
     images = load_dataset("sample").query.images.take(np.arange(40))
     gist = make_features("gist")

@@ -157,6 +157,7 @@ def test_texts_that_cannot_be_searched_for(text, tmp_path):
         make_features(f"joint:{joint_folder(tmp_path)}").words([text])
 
 
+@pytest.mark.slow
 def test_a_model_of_transformers_or_open_clip_names_what_is_missing(tmp_path):
     """Neither is one of our dependencies; where one is not installed, that is said, and nothing is fetched."""
     for file, package in (("config.json", "transformers"), ("open_clip_config.json", "open_clip")):

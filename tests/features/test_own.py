@@ -130,6 +130,7 @@ def test_its_hash_is_part_of_the_model(tmp_path, monkeypatch):
     assert bs.load_hasher(tmp_path / "model.safetensors").encode(IMAGES) == codes
 
 
+@pytest.mark.slow
 def test_openvino_runs_its_own_files(tmp_path):
     import openvino
 

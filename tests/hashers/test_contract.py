@@ -12,7 +12,10 @@ from bitscale.hashers import base, hasher_names, load_hasher, make_hasher
 from bitscale.metrics import expected_ap, mean, rank
 from tests.hashers.clusters import NAMES, QUICK, features, images
 
-pytestmark = pytest.mark.parametrize("name", hasher_names())
+CLASSICAL = ("lsh", "sh", "itq", "pca-rr", "unsupervised")  # the others take seconds to fit
+pytestmark = pytest.mark.parametrize(
+    "name", [name if name in CLASSICAL else pytest.param(name, marks=pytest.mark.slow) for name in hasher_names()]
+)
 
 WEIGHTED = ("bs-drsch", "bs-dsch", "nested")  # methods that learn what a bit weighs
 REAL = ("euclidean",)  # `binary = False`, the one declared difference: real values, ranked by squared distance
@@ -23,11 +26,20 @@ def make(name, n_bits=16, **options):
     return make_hasher(name, n_bits=n_bits, **{"features": "none", **QUICK.get(name, {}), **options})
 
 
+class Fitted(dict):
+    """Each method fitted once, when it is asked for."""
+
+    def __missing__(self, name):
+        self[name] = make(name).fit(TRAIN)
+        return self[name]
+
+
 @pytest.fixture(scope="module")
 def fitted():
-    return {name: make(name).fit(TRAIN) for name in hasher_names()}
+    return Fitted()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_bits", [8, 12, 24, 64])
 def test_codes_have_the_length_asked_for(name, n_bits):
     codes = make(name, n_bits).fit(TRAIN).encode(QUERY.images)
@@ -42,6 +54,7 @@ def test_codes_have_the_length_asked_for(name, n_bits):
         np.testing.assert_array_equal(codes.bit_weights, np.ones(n_bits))
 
 
+@pytest.mark.slow
 def test_the_seed_decides_everything(name, fitted):
     again = make(name).fit(TRAIN)
     assert again.fingerprint == fitted[name].fingerprint
@@ -114,6 +127,7 @@ def test_codes_name_their_model(name, fitted):
     assert name in REAL or not same_space(codes, other)
 
 
+@pytest.mark.slow
 def test_images_through_an_extractor(name):
     train, query = images(300, seed=1), images(30, seed=2)
     hasher = make(name, features="pixels").fit(train)
@@ -122,6 +136,7 @@ def test_images_through_an_extractor(name):
     assert hasher.encode(query.images.pixels) == codes  # plain arrays of images will do
 
 
+@pytest.mark.slow
 def test_several_labels_an_image(name):
     several = np.zeros((300, 4), bool)
     several[np.arange(300), np.arange(300) % 4] = True
@@ -171,6 +186,7 @@ def test_bad_input(name, fitted):
         make(name, colour=3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 3, 20])
 def test_few_or_equal_items_work_or_are_refused_clearly(name, n):
     for part in (features(n, seed=0), Labelled(np.ones((n, 80), np.float32), np.arange(n) % 2, ("a", "b"))):

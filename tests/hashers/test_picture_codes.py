@@ -20,6 +20,7 @@ def fitted(name="lsh", images=PICTURES, **options):
     return make_hasher(name, n_bits=16, **options).fit(train)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("features", ["pixels@16", "gist@32", "mobilenetv2@32"])
 def test_files_get_the_codes_their_pixels_would(tmp_path, features):
     paths = [str(save(tmp_path / f"{i}.png", i, 48, 36)) for i in range(12)]

@@ -33,6 +33,7 @@ def neighbours_kept(codes, x, k=10):
     return np.mean([len(set(a) & set(b)) / k for a, b in zip(first.tolist(), second.tolist(), strict=True)])
 
 
+@pytest.mark.slow
 def test_does_not_look_at_labels():
     other = Labelled(TRAIN.images, np.random.default_rng(0).permutation(TRAIN.labels), NAMES)
     assert make().fit(other).fingerprint == make().fit(TRAIN).fingerprint
@@ -64,6 +65,7 @@ def test_short_codes_beat_those_of_a_rotation_cut_short():
     assert scored(codes) > scored(itq) - 0.05
 
 
+@pytest.mark.slow
 def test_odd_lengths_few_items_and_more_bits_than_features():
     assert make(13).fit(TRAIN).encode(QUERY.images).n_bits == 13
     flat = np.zeros((40, 12), np.float32)
@@ -77,6 +79,7 @@ def test_odd_lengths_few_items_and_more_bits_than_features():
         make(12, steps=-1)
 
 
+@pytest.mark.slow
 def test_a_file_with_rising_weights_is_refused(tmp_path):
     hasher = make().fit(TRAIN)
     arrays = dict(hasher.arrays)
@@ -87,6 +90,7 @@ def test_a_file_with_rising_weights_is_refused(tmp_path):
     assert again.encode(QUERY.images) == hasher.encode(QUERY.images)
 
 
+@pytest.mark.slow
 def test_models_of_earlier_versions_keep_their_weights(tmp_path):
     """They have the same arrays, and weights that fall."""
     arrays = dict(make().fit(TRAIN).arrays) | {"weights": np.linspace(1, 0.1, 32, dtype=np.float32)}
@@ -115,6 +119,7 @@ def test_a_map_learned_beforehand_serves_where_there_are_few_pictures():
     assert (near.argmin(axis=1) == np.arange(3)).all()
 
 
+@pytest.mark.slow
 def test_images_of_another_kind_get_first_bits_of_their_own_before_those_of_the_map():
     name, rng = "mobilenetv2@224", np.random.default_rng(0)
     prior = read_prior(name)

@@ -118,6 +118,7 @@ def test_small_pictures_full_of_detail_are_told_though_changed():
     assert (compare(ours, looks(*(blotches(i + 4) for i in range(4)))).kind < VARIANT).all()
 
 
+@pytest.mark.slow
 def test_plain_pictures_must_agree_in_detail():
     """Clothes on black, as large as photographs: other ones are no copies and seldom variants, though outlines fit."""
     images = bs.load_dataset("sample").query.images

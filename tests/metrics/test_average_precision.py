@@ -57,6 +57,7 @@ tied_items = st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, m
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(tied_items, st.one_of(st.none(), st.integers(1, 9)))
 def test_closed_forms_equal_the_enumeration_of_all_tie_orders(items, within):

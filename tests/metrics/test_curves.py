@@ -19,6 +19,7 @@ def test_golden():
     np.testing.assert_allclose(cmc_at(ranking, [1, 2, 3, 4]), [[0, 0.5, 1, 1]])
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=7).filter(

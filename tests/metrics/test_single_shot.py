@@ -47,6 +47,7 @@ def every_choice(distances, query, gallery, left_out, ks):
     return total / n
 
 
+@pytest.mark.slow
 def test_the_mean_over_draws_is_the_mean_over_all_choices():
     rng = np.random.default_rng(0)
     gallery = np.repeat([2, 3, 8, 11], [3, 2, 4, 1])

@@ -82,6 +82,7 @@ def run(code, **env):
     )
 
 
+@pytest.mark.slow
 def test_a_kernel_can_be_chosen_by_name():
     for name in KERNELS:
         assert (

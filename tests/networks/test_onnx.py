@@ -25,6 +25,7 @@ def in_torch(hasher, batch):
         return hasher.network.project(x).numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", ["paper-net", "paper-net+recipe", "small-net"])
 @pytest.mark.parametrize("name", ["drsch", "dsrh", "nested"])
 def test_onnxruntime_says_what_torch_says(name, network):

@@ -28,6 +28,7 @@ def test_the_ten_layers_as_printed():
     assert count(layers) == 832 + 51_264 + 204_928 + 262_656 + 32_832 + 64  # by hand
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", ["paper-net", "paper-net+recipe", "small-net"])
 @pytest.mark.parametrize("shape", [(1, 28, 28), (3, 32, 32), (3, 64, 64), (3, 250, 100), (1, 9, 11), (1, 1, 2), (7,)])
 def test_the_plan_is_what_is_built(network, shape):

@@ -43,6 +43,7 @@ def test_onnxruntime_gives_the_features_of_the_published_network(made):
     np.testing.assert_allclose(Runtime(payload)(pixels), expected, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_sizes_of_the_networks_are_the_published_ones():
     """Parameters as the papers and the published files count them; ours end before the classifier."""
     published = {

@@ -71,6 +71,7 @@ def test_the_second_track_has_a_table_of_its_own(tmp_path):
     assert "tab5" not in text.partition("## Where")[0]
 
 
+@pytest.mark.slow
 def test_the_html_page_needs_nothing_else(results):
     for figure in figures(CELLS, read_all(results)):
         draw(figure, results / "figures")
@@ -127,6 +128,7 @@ def test_blocks_in_both_forms(tmp_path):
     assert '<td>x&lt;y</td><td class="above">1.0</td>' in page
 
 
+@pytest.mark.slow
 def test_the_retrieval_picture_frames_mistakes(tmp_path):
     split = bs.load_dataset("sample")
     fixed = bs.make_hasher("lsh", n_bits=32).fit(split.train)

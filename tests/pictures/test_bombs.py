@@ -94,6 +94,7 @@ def test_bombs_are_errors_of_one_line_and_cost_the_process_that_asks_nothing(tmp
     assert answer["items"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LOOPS)
 def test_loops_that_nobody_has_to_follow(tmp_path, name):
     """Of these only the first frame and one tag are looked at: they are pictures like others."""

@@ -119,6 +119,7 @@ def test_deep_grey_and_transparency(tmp_path):
     assert (read_picture(tmp_path / "p.gif", Form((4, 4), 1)).pixels == 255).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("turn", [1, 3, 6, 8])
 def test_heic(tmp_path, turn):
     """As phones write it, turned by EXIF; in a worker too, which has the reader for itself."""

@@ -65,6 +65,7 @@ def test_a_worker_that_died_while_it_waited_costs_nothing(path):
         assert isinstance(only(decode_files([path], GREY, pool=pool)), Picture)
 
 
+@pytest.mark.slow
 def test_a_bomb_costs_its_worker_and_the_next_picture_nothing(path, tmp_path):
     (tmp_path / "b").write_bytes(BOMBS["jpeg 6,000 scans"]())
     with Pool(Limits(seconds=0.5)) as pool:
@@ -108,6 +109,7 @@ def test_a_call_given_up_leaves_no_worker_half_asked(path):
         assert isinstance(only(decode_files([path], GREY, pool=pool)), Picture)
 
 
+@pytest.mark.slow
 def test_several_threads_share_one_pool(tmp_path):
     paths = [str(save(tmp_path / f"{i}.png", i)) for i in range(6)]
     wanted = [read_picture(path, GREY).pixels for path in paths]

@@ -193,6 +193,22 @@ def test_workers_start_light(tmp_path):
     assert out.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
+def test_too_many_open_files_names_that_cure(pictures):
+    """In a process of its own, which may open but a few."""
+    code = (
+        "import resource, sys\n"
+        "from bitscale.errors import DataError\n"
+        "from bitscale.pictures.workers import decode_files\n"
+        "resource.setrlimit(resource.RLIMIT_NOFILE, (6, 6))\n"
+        "try: list(decode_files(sys.argv[1:]))\n"
+        "except DataError as error: print(error)"
+    )
+    out = subprocess.run([sys.executable, "-c", code, *pictures], capture_output=True, text=True, check=True)
+    assert "Too many open files" in out.stdout
+    assert "ulimit -n" in out.stdout
+
+
 def test_a_worker_that_cannot_start_is_an_error_not_a_broken_picture(pictures, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(DataError, match="cannot be started"):

@@ -87,6 +87,7 @@ def test_times_are_asked_for_as_they_are_shown(place):
             who(gallery, [[str(place / "asked-0.png")]], where=["time>2024-05"])
 
 
+@pytest.mark.slow
 def test_a_sequence_is_one_query(place):
     paths = [str(place / f"asked-{shot}.png") for shot in range(3)]
     with Collection.open(place / "g.bsc", read_only=True) as gallery:
@@ -98,6 +99,7 @@ def test_a_sequence_is_one_query(place):
     assert answer.name == "asked-0.png and 2 more"
 
 
+@pytest.mark.slow
 def test_a_bomb_is_decoded_by_a_worker(place, tmp_path):
     """In this process it would be decoded, into gigabytes."""
     (tmp_path / "bomb.webp").write_bytes(BOMBS["webp wide"]())

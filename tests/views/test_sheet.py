@@ -42,6 +42,7 @@ def decoded(uri):
     return Image.open(io.BytesIO(base64.b64decode(uri.split(",")[1])))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_stay_text(tmp_path, name):
     path = tmp_path / name.replace("/", "_")

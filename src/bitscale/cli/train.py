@@ -137,7 +137,7 @@ def train(
 
 
 def check_minutes(minutes: float | None, settings: list[str]) -> None:
-    """Refuse minutes that are none, or that stand beside a number of steps."""
+    """Refuse a number of minutes that is 0 or less, or one given together with a number of steps."""
     if minutes is None:
         return
     if not 0 < minutes <= MOST_MINUTES:

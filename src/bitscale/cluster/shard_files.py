@@ -43,8 +43,8 @@ def make(folder: Path) -> None:
 
 def changes(folder: Path) -> list[int]:
     """The changes at which the shard can be opened, ascending."""
-    found = (_MANIFEST.fullmatch(path.name) for path in folder.iterdir()) if folder.is_dir() else ()
-    return sorted(int(match[1]) for match in found if match)
+    manifests = (_MANIFEST.fullmatch(path.name) for path in folder.iterdir()) if folder.is_dir() else ()
+    return sorted(int(match[1]) for match in manifests if match)
 
 
 def read(folder: Path, change: int) -> Manifest:

@@ -157,7 +157,7 @@ class Opened(Answering, Contents):
         self._serving.refresh()
 
     def notices(self) -> list[str]:
-        """What somebody should see to, in sentences.
+        """What the owner should know and do something about, a sentence each; empty where all is well.
 
         A seal that failed, a log that a reader keeps from ending, a model fitted on far fewer pictures.
         """

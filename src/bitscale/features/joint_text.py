@@ -90,10 +90,10 @@ class TextTower:
         """A token by its name or number."""
         if said is None or (isinstance(said, int) and not isinstance(said, bool)):
             return said
-        found = self.tokenizer.token_to_id(said) if isinstance(said, str) else None
-        if found is None:
+        token = self.tokenizer.token_to_id(said) if isinstance(said, str) else None
+        if token is None:
             raise InputError(f"{name} in {self.file.with_suffix('.json')} is no token of tokenizer.json: {said!r}.")
-        return int(found)
+        return int(token)
 
     def _context(self, said: Any) -> tuple[int, bool]:
         """How many tokens a text has at most, and whether it has so many always."""

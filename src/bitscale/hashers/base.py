@@ -114,7 +114,7 @@ class Hasher(ABC):
 
     @property
     def asked(self) -> Any:
-        """The settings somebody asked for, as they tell trainings apart, before a recipe completes them."""
+        """The settings asked for, before a recipe completes them: by these one training is told from another."""
         return settings_identity(self.settings)
 
     @property

@@ -54,11 +54,11 @@ def leading_axes(z: Float32, most: int) -> Float32:
     n, d = z.shape
     few = n < d
     about = z - z.mean(axis=0, dtype=np.float64).astype(np.float32) if few else z
-    variance, found = np.linalg.eigh((about @ about.T).astype(np.float64) / n if few else covariance(z)[1])
+    variance, directions = np.linalg.eigh((about @ about.T).astype(np.float64) / n if few else covariance(z)[1])
     n_axes = min(most, int((variance > 1e-9 * max(variance[-1], 1e-30)).sum()), n - 1)
     if variance[-1] < 1e-12 or n_axes < 1:
         raise InputError("unsupervised cannot learn from items that are all the same. Give others.")
-    axes = found[:, ::-1][:, :n_axes].astype(np.float32)
+    axes = directions[:, ::-1][:, :n_axes].astype(np.float32)
     return unit((about.T @ axes).T).T if few else axes
 
 

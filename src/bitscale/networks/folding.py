@@ -30,14 +30,14 @@ def folded_arrays(layers: Sequence[Layer], arrays: Arrays, old: str = "phi", new
 
     gamma (W x - mean) / sqrt(var + epsilon) + beta is a convolution with W' = W gamma / sqrt(var + epsilon).
     """
-    found: Arrays = {}
+    folded: Arrays = {}
     at = 0
     for i, layer in enumerate(layers):
         source, target = f"{old}.{i}", f"{new}.{at}"
         if layer.kind == "batch-norm":
             continue
         if layer.inside:
-            found |= folded_arrays(layer.inside, arrays, f"{source}.layers", f"{target}.layers")
+            folded |= folded_arrays(layer.inside, arrays, f"{source}.layers", f"{target}.layers")
         elif _normed(layers, i):
             norm = f"{old}.{i + 1}"
             gamma, beta, mean, variance = (
@@ -46,13 +46,13 @@ def folded_arrays(layers: Sequence[Layer], arrays: Arrays, old: str = "phi", new
             )
             scale = gamma / np.sqrt(variance + layers[i + 1].epsilon)
             weight = arrays[f"{source}.weight"]
-            found[f"{target}.weight"] = (weight * scale.reshape(-1, *[1] * (weight.ndim - 1))).astype(np.float32)
-            found[f"{target}.bias"] = (beta - mean * scale).astype(np.float32)
+            folded[f"{target}.weight"] = (weight * scale.reshape(-1, *[1] * (weight.ndim - 1))).astype(np.float32)
+            folded[f"{target}.bias"] = (beta - mean * scale).astype(np.float32)
         else:
             parts = [part for part in ("weight", "bias") if f"{source}.{part}" in arrays]
-            found |= {f"{target}.{part}": arrays[f"{source}.{part}"] for part in parts}
+            folded |= {f"{target}.{part}": arrays[f"{source}.{part}"] for part in parts}
         at += 1
-    return found
+    return folded
 
 
 def _normed(layers: Sequence[Layer], i: int) -> bool:

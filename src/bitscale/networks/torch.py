@@ -217,5 +217,5 @@ def draw_he(network: HashNetwork) -> None:
 
 def has_bfloat16() -> bool:
     """Whether this machine's processor computes with bfloat16; where it does not, it is slower than float32."""
-    found: Mapping[str, object] = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
-    return any(found.get(name) for name in ("avx512_bf16", "amx_bf16"))
+    capabilities: Mapping[str, object] = torch.cpu.get_capabilities() if hasattr(torch.cpu, "get_capabilities") else {}
+    return any(capabilities.get(name) for name in ("avx512_bf16", "amx_bf16"))

@@ -67,8 +67,8 @@ def in_table(table: str, dataset: str, method: str, bits: int, metric: str = "ma
 def to_beat(dataset: str, method: str, bits: int, metric: str = "map") -> float | None:
     """The largest value that any table prints; None where there is none."""
     cell = (dataset, method, bits, metric)
-    found = [value for (_, *where), value in _by_cell().items() if tuple(where) == cell]
-    return max(found, default=None)
+    printed = [value for (_, *where), value in _by_cell().items() if tuple(where) == cell]
+    return max(printed, default=None)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import select
@@ -20,6 +21,7 @@ from bitscale.pictures.decode import Limits
 from bitscale.pictures.frames import Frame, pack, unpack, write
 
 CURE = "Is there memory enough? Take fewer workers."
+MORE_FILES = "Close some, take fewer workers, or allow more of them: ulimit -n 1024"
 _START_SECONDS = 60.0
 _END_SECONDS = 5.0
 _SLICE = 1.0  # seconds: time in which this process itself was stopped counts as at most one
@@ -43,7 +45,8 @@ class Child:
                 start_new_session=True,  # Ctrl-C and Ctrl-Z reach the parent alone
             )
         except OSError as error:
-            raise DataError(f"a process to decode pictures cannot be started ({error}). {CURE}") from error
+            cure = MORE_FILES if error.errno in (errno.EMFILE, errno.ENFILE) else CURE
+            raise DataError(f"a process to decode pictures cannot be started ({error}). {cure}") from error
         self.buffer = bytearray()
         assert self.process.stdin is not None
         assert self.process.stdout is not None

@@ -114,7 +114,7 @@ def small_copy(path: str, side: int, limits: Limits) -> Small:
 
 
 def decoded_image(picture: Image.Image, name: str, limits: Limits = LIMITS) -> Image.Image:
-    """An image that somebody opened by Pillow: upright, grey or in colour, transparency laid on white.
+    """An image that the caller opened by Pillow: upright, grey or in colour, transparency laid on white.
 
     Pillow may not have decoded it yet: that happens here, in this process, within the limit on pixels alone.
     """

@@ -37,14 +37,14 @@ def read_exif(picture: Image.Image, places: bool = False) -> dict[str, Any]:
     except Exception:  # of any kind, on damaged blocks
         return {}
     dates = (_date(one) for one in (more.get(_TAKEN), more.get(_DIGITIZED), block.get(_CHANGED)))
-    found: dict[str, Any] = {"taken": next(filter(None, dates), None)}
-    found["camera"] = _camera(_text(block.get(_MAKER)), _text(block.get(_MODEL)))
-    found["lens"] = _text(more.get(_LENS))
-    found |= {name: _number(more.get(tag)) for name, tag in _NUMBERS.items()}
+    tags: dict[str, Any] = {"taken": next(filter(None, dates), None)}
+    tags["camera"] = _camera(_text(block.get(_MAKER)), _text(block.get(_MODEL)))
+    tags["lens"] = _text(more.get(_LENS))
+    tags |= {name: _number(more.get(tag)) for name, tag in _NUMBERS.items()}
     if where:
-        found["latitude"] = _degrees(where.get(2), where.get(1), "S", 90)
-        found["longitude"] = _degrees(where.get(4), where.get(3), "W", 180)
-    return {name: value for name, value in found.items() if value not in (None, "")}
+        tags["latitude"] = _degrees(where.get(2), where.get(1), "S", 90)
+        tags["longitude"] = _degrees(where.get(4), where.get(3), "W", 180)
+    return {name: value for name, value in tags.items() if value not in (None, "")}
 
 
 def _text(value: Any) -> str:

@@ -53,6 +53,7 @@ def names(group):
     return [os.path.basename(member.item.path) for member in group.members]
 
 
+@pytest.mark.slow
 def test_the_three_kinds_are_kept_apart_and_the_original_is_kept(world):
     _, found = world
     assert found.items == 26
@@ -67,6 +68,7 @@ def test_the_three_kinds_are_kept_apart_and_the_original_is_kept(world):
     assert "mirrored" in (told["05 mirrored.png"], told["05.png"])
 
 
+@pytest.mark.slow
 def test_looks_are_kept_with_items_erased_with_them_and_filled_in(world, tmp_path, model):
     photos, _ = world
     assert without_look(photos) == {}

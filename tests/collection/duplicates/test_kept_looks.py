@@ -27,6 +27,7 @@ def same(some, others):
     assert some == others
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stop", [1, 4, 6, 10])
 def test_a_stopped_call_goes_on(files, stop, tmp_path, monkeypatch):
     whole = list(kept_looks(files, workers=1))

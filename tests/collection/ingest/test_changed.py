@@ -97,6 +97,7 @@ def test_pictures_alike_are_moved_one_for_one(tmp_path):
         ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["root gone", "root empty", "a third gone", "one in eight gone", "file in its place"])
 def test_a_vanished_root_asks(known, how):
     collection, folder, paths = known

@@ -17,6 +17,7 @@ from tests.pictures.made import save
 SMALL = "mobilenetv2@32"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_a_handful_of_pictures(tmp_path, n):
     """Of features that nothing is known of beforehand."""
@@ -31,6 +32,7 @@ def test_a_handful_of_pictures(tmp_path, n):
         assert len(np.unique(collection.index.get(range(n)).packed, axis=0)) == n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 3])
 def test_a_handful_of_pictures_under_a_map_learned_beforehand(tmp_path, n):
     fill(tmp_path / "in", n)
@@ -94,6 +96,7 @@ def test_nothing_to_learn_from(tmp_path):
         default_hasher([tmp_path], features=SMALL)
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_named(tmp_path):
     fill(tmp_path / "in", 2)
     with pytest.raises(DataError, match="weights of alexnet were not found"):

@@ -194,6 +194,7 @@ def test_each_alone_among_good_pictures(home, tmp_path):
         assert all(skipped.reason for skipped in changes.skipped)
 
 
+@pytest.mark.slow
 def test_all_at_once_where_permissions_hold(home, tmp_path):
     model().save(tmp_path / "model.safetensors")
 

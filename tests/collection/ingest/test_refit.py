@@ -30,6 +30,7 @@ def grown(tmp_path):
         yield collection
 
 
+@pytest.mark.slow
 def test_it_says_so_and_is_fitted_anew(grown):
     before = grown.model
     assert "fitted on 4 pictures, and it holds 12" in grown.notices()[0]
@@ -44,6 +45,7 @@ def test_it_says_so_and_is_fitted_anew(grown):
     assert [row[0].distance for row in grown.search(paths, k=1)] == [0] * 12
 
 
+@pytest.mark.slow
 def test_a_stopped_fit_goes_on_and_compact_leaves_nothing_of_it(grown, monkeypatch):
     def stop(done, total):
         if done == 5:
@@ -65,6 +67,7 @@ def test_a_stopped_fit_goes_on_and_compact_leaves_nothing_of_it(grown, monkeypat
     assert not left.exists()
 
 
+@pytest.mark.slow
 def test_a_model_from_elsewhere_is_not_fitted_anew(grown):
     reindex(grown, model(n_bits=16), workers=1)
     assert grown.notices() == []

@@ -46,6 +46,7 @@ def test_every_item_gets_a_code_of_the_new_model(collection):
     assert collection.add(fresh[0], workers=1).added == 1
 
 
+@pytest.mark.slow
 def test_the_old_model_serves_until_the_switch_and_an_interruption_is_resumed(collection):
     class Enough(Exception):
         pass

@@ -76,6 +76,7 @@ def test_changes_are_followed(collection, tmp_path):
     assert collection.verify().ok
 
 
+@pytest.mark.slow
 def test_single_files_and_lists(collection, tmp_path, monkeypatch):
     paths = fill(tmp_path / "in", 6)
     assert numbers(add(collection, paths[0])) == (1, 0, 0, 0, 0, 0)

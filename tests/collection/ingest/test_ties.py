@@ -54,6 +54,7 @@ def test_reindex_takes_no_code_from_a_file_that_was_replaced(collection, tmp_pat
     assert collection.verify(files=True, codes="all").ok
 
 
+@pytest.mark.slow
 def test_a_change_that_stays_is_taken_in_first(collection):
     first, second, *_ = [item.path for item in collection.items()]
     put(second, first)
@@ -65,6 +66,7 @@ def test_a_change_that_stays_is_taken_in_first(collection):
     assert belongs(collection, NEW)
 
 
+@pytest.mark.slow
 def test_staged_codes_count_only_while_their_content_does(collection, tmp_path):
     """Interrupted after staging; then a picture is replaced and taken in; then the reindex goes on."""
 
@@ -134,6 +136,7 @@ def wrong(collection, id, code):
     return int(collection.apply(codes=code, items=[NewItem(item.path, item.content, item.size, item.modified)])[0])
 
 
+@pytest.mark.slow
 def test_codes_that_do_not_belong_are_named(collection):
     assert collection.verify(codes="all").facts["codes_checked"] == 6
     assert collection.verify(codes=2).facts["codes_checked"] == 2
@@ -156,6 +159,7 @@ def test_pictures_that_are_gone_or_changed_tell_nothing_about_their_codes(collec
     assert (checked.facts["codes_checked"], checked.facts["codes_unchecked"]) == (4, 2)
 
 
+@pytest.mark.slow
 def test_bits_within_rounding_of_zero_may_differ(collection, monkeypatch):
     from bitscale.collection.upkeep import verify_codes
 
@@ -171,6 +175,7 @@ def test_bits_within_rounding_of_zero_may_differ(collection, monkeypatch):
     assert collection.verify(codes="all").ok
 
 
+@pytest.mark.slow
 def test_other_library_versions_are_named_and_not_called_damage(collection):
     item, second, *_ = collection.items()
     code = code_of(item.path, OLD)

@@ -28,6 +28,7 @@ def files_of(collection):
     return sorted(path for path in kept.rglob("*") if path.is_file()) if kept.is_dir() else []
 
 
+@pytest.mark.slow
 def test_a_picture_is_kept_by_its_content_once(home, tmp_path):
     source = tmp_path / "elsewhere" / "00.png"
     data = source.read_bytes()
@@ -58,6 +59,7 @@ def test_what_is_no_picture_leaves_nothing(home, tmp_path):
     assert len(home) == 4
 
 
+@pytest.mark.slow
 def test_a_picture_that_changed_since_it_was_encoded_is_refused(home, tmp_path):
     first, second = tmp_path / "elsewhere" / "00.png", tmp_path / "elsewhere" / "01.png"
     arrived = home.arrived(first)

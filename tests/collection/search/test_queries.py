@@ -72,6 +72,7 @@ def test_all_kinds_in_one_list(photos):
     assert photos.search(np.stack([texture(1), texture(2)]), k=1).names == ["image 0", "image 1"]
 
 
+@pytest.mark.slow
 def test_files_get_the_codes_of_the_items_they_are(photos):
     results = photos.search(list(paths_of(photos).values()), k=1)
     assert results.codes == photos.index.get(list(paths_of(photos)))
@@ -79,6 +80,7 @@ def test_files_get_the_codes_of_the_items_they_are(photos):
     assert results.distances.shape == (N, 2)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_raises_or_is_put_aside(photos, tmp_path):
     (tmp_path / "bad.png").write_text("no picture")
     bad, gone, good = str(tmp_path / "bad.png"), str(tmp_path / "gone.png"), paths_of(photos)[2]
@@ -97,6 +99,7 @@ def test_what_cannot_be_read_raises_or_is_put_aside(photos, tmp_path):
         photos.search([99, gone], skip_unread=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [None, [None], 1.5, [1.5], [True], np.zeros(3), [np.zeros((4, 4, 3))], [], [[]]])
 def test_what_is_no_query(photos, given):
     with pytest.raises((InputError, TypeError)):

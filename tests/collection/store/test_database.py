@@ -37,6 +37,7 @@ def open_to_all(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_folder_unwritable_by_permission_is_read_after_a_clean_close(open_to_all):
     with Collection.create(open_to_all / "photos.bsc", hasher()) as photos:
         fill(photos, 3)

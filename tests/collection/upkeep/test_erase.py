@@ -94,6 +94,7 @@ def stop_duplicates(files):
     looks.close()
 
 
+@pytest.mark.slow
 def test_nothing_of_a_person_is_left(cameras):
     ids = cameras.select("person=17").tolist()
     wanted = traces(cameras, ids)
@@ -143,6 +144,7 @@ def test_backups_that_still_hold_a_person_are_named(cameras, tmp_path):
     assert held == {"one.bsc": 4, "two.bsc": None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["person=17", "person=18"])
 def test_what_was_stopped_is_completed_by_the_next_call(cameras, tmp_path, where):
     """A reader may keep the log from being emptied, and Ctrl-C may come: by then the items are gone from the rows."""

@@ -104,6 +104,7 @@ def test_an_unreadable_picture_goes_with_its_item(photos, tmp_path):
     assert grep(photos.path, [b"hidden-3.png"]) == []
 
 
+@pytest.mark.slow
 def test_a_folder_moved_as_a_whole_leaves_its_old_name_nowhere(photos, tmp_path):
     secret = tmp_path / "secret"
     (secret / "never.png").write_bytes(b"no picture")

@@ -50,6 +50,7 @@ def test_the_21_most_frequent_labels_and_queries_for_each(root: Path) -> None:
     assert split.note == f"{n} images carry one of the 21 labels; the paper counts 195,969."
 
 
+@pytest.mark.slow
 def test_the_count_is_said_in_report_and_card(root: Path) -> None:
     split = load_dataset("nus-wide", root)
     hasher = make_hasher("lsh", n_bits=8, features="pixels@8")

@@ -121,7 +121,7 @@ class EngineCollection(Answering):
         return False
 
     def notices(self) -> list[str]:
-        """What somebody should see to."""
+        """What the owner should know and do something about, a sentence each."""
         return []
 
     def refresh(self) -> None:

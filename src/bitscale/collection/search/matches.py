@@ -69,7 +69,7 @@ class Match:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether it is nearer than chance and the collection's own standard: see `explain`; of words nobody knows."""
+        """Whether it is nearer than chance and the collection's own standard (see `explain`); unknown for words."""
         if self._row.query.text:
             return "cannot tell"
         return self._row.cutoff.verdict(float(self._row.code_distances[self._place]))

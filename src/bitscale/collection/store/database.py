@@ -156,7 +156,7 @@ class Database:
             pass
 
     def _roll_back(self, hold: Hold) -> None:
-        """End what is still open; what began after the hold was given up is somebody else's."""
+        """Undo a transaction that is still open; one begun after this hold was given up belongs to another call."""
         try:
             if hold.counts and self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")

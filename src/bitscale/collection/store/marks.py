@@ -26,7 +26,7 @@ COLUMNS = 'mark, model, made, item, relaxed, bits, "right", wrong, picture'
 
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """What somebody said of the results of one query."""
+    """One query and which of its results were called right or wrong."""
 
     id: int
     model: str  # whose codes were searched

@@ -85,7 +85,7 @@ def erase(
 
 
 def _begun(collection: Opened) -> list[int]:
-    """The items that a call before began to erase and did not come to the end with."""
+    """The items that an earlier call, stopped in between, had begun to erase."""
     try:
         return [int(id) for id in json.loads(collection.notes().get(ERASING) or "[]")]
     except (ValueError, TypeError, RecursionError):

@@ -95,7 +95,7 @@ def _generation(folder: Path) -> int:
 
 def _verified(folder: Path) -> Verification:
     problems: list[str] = []
-    facts: dict[str, Any] = {}
+    told: dict[str, Any] = {}
     try:
         check_log(folder / DATABASE)
         database = Database(folder / DATABASE, read_only=True)
@@ -105,8 +105,8 @@ def _verified(folder: Path) -> Verification:
         with database.reading() as connection:
             if format_of(connection, database.path) == FORMAT:
                 check_origin(database)
-            checks = [_pages(database, connection), _manifests(folder, connection, facts), _paths(connection)]
-            for check in (*checks, _agreement(folder, database, connection, facts)):
+            checks = [_pages(database, connection), _manifests(folder, connection, told), _paths(connection)]
+            for check in (*checks, _agreement(folder, database, connection, told)):
                 try:
                     problems += check
                 except BitscaleError as error:
@@ -117,7 +117,7 @@ def _verified(folder: Path) -> Verification:
         problems.append(str(error))
     finally:
         database.close()
-    return Verification(list(dict.fromkeys(problems)), facts)
+    return Verification(list(dict.fromkeys(problems)), told)
 
 
 def _pages(database: Database, connection: apsw.Connection) -> Iterator[str]:

@@ -56,13 +56,13 @@ def _listed(path: Path) -> tuple[list[str], list[Int]]:
     from scipy.io import loadmat
 
     try:
-        found: dict[str, Any] = loadmat(path, variable_names=["filelist", *ROWS])
+        tables: dict[str, Any] = loadmat(path, variable_names=["filelist", *ROWS])
     except (OSError, ValueError, TypeError, NotImplementedError) as error:
         raise DataError(f"{path} is no split file of CUHK03 in MATLAB's version 5 ({error}).") from error
-    if lacking := [name for name in ("filelist", *ROWS) if name not in found]:
+    if lacking := [name for name in ("filelist", *ROWS) if name not in tables]:
         raise DataError(f"{path} has no {', '.join(lacking)}: it is no split file of CUHK03.")
-    names = [Path(str(cell.item())).stem for cell in found["filelist"].ravel()]
-    listed = [found[name].ravel().astype(np.int64) - 1 for name in ROWS]
+    names = [Path(str(cell.item())).stem for cell in tables["filelist"].ravel()]
+    listed = [tables[name].ravel().astype(np.int64) - 1 for name in ROWS]
     if any(len(rows) == 0 or rows.min() < 0 or rows.max() >= len(names) for rows in listed):
         raise DataError(f"{path} names rows outside of its {len(names):,} pictures.")
     return names, listed

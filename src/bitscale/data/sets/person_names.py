@@ -27,33 +27,33 @@ class Sighting:
 
 def cuhk03(path: str) -> Sighting | None:
     """Of a picture extracted from CUHK03."""
-    if found := re.fullmatch(r"(?:.*/)?(\d)_(\d{3})_([12])_(\d{2})\.\w+", path):
-        pair, person, view, _ = found.groups()
+    if parts := re.fullmatch(r"(?:.*/)?(\d)_(\d{3})_([12])_(\d{2})\.\w+", path):
+        pair, person, view, _ = parts.groups()
         return Sighting(f"{pair}-{int(person):04d}", f"{pair}{'AB'[int(view) - 1]}")
-    found = re.fullmatch(r"(?:(.*)/)?(\d{4})_(\d{2})\.\w+", path)
-    if found is None or int(found[3]) > 9:
+    parts = re.fullmatch(r"(?:(.*)/)?(\d{4})_(\d{2})\.\w+", path)
+    if parts is None or int(parts[3]) > 9:
         return None
-    return Sighting(f"{found[1]}-{found[2]}" if found[1] else found[2], "1A" if int(found[3]) < 5 else "1B")
+    return Sighting(f"{parts[1]}-{parts[2]}" if parts[1] else parts[2], "1A" if int(parts[3]) < 5 else "1B")
 
 
 def market1501(path: str) -> Sighting | None:
     """Of Market-1501 and what is named like it; None for distractors and pictures that are no person."""
-    found = re.fullmatch(r"(?:.*/)?(-?\d+)_c(\d+)s(\d+)_(\d+)_\d+\.\w+(?:\.\w+)?", path)
-    if found is None or int(found[1]) < 1:
+    parts = re.fullmatch(r"(?:.*/)?(-?\d+)_c(\d+)s(\d+)_(\d+)_\d+\.\w+(?:\.\w+)?", path)
+    if parts is None or int(parts[1]) < 1:
         return None
-    return Sighting(f"{int(found[1]):04d}", found[2], int(found[4]) / FRAMES)
+    return Sighting(f"{int(parts[1]):04d}", parts[2], int(parts[4]) / FRAMES)
 
 
 def cuhk01(path: str) -> Sighting | None:
     """Of CUHK01's campus pictures."""
-    found = re.fullmatch(r"(?:.*/)?(\d{4})00([1-4])\.\w+", path)
-    return None if found is None else Sighting(found[1], "A" if int(found[2]) <= 2 else "B")
+    parts = re.fullmatch(r"(?:.*/)?(\d{4})00([1-4])\.\w+", path)
+    return None if parts is None else Sighting(parts[1], "A" if int(parts[2]) <= 2 else "B")
 
 
 def viper(path: str) -> Sighting | None:
     """Of VIPeR, whose two folders are its cameras."""
-    found = re.fullmatch(r"(?:.*/)?cam_([ab])/(\d+)_\d+\.\w+", path)
-    return None if found is None else Sighting(f"{int(found[2]):03d}", found[1].upper())
+    parts = re.fullmatch(r"(?:.*/)?cam_([ab])/(\d+)_\d+\.\w+", path)
+    return None if parts is None else Sighting(f"{int(parts[2]):03d}", parts[1].upper())
 
 
 NAMED: dict[str, Callable[[str], Sighting | None]] = {

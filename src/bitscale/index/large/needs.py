@@ -57,9 +57,9 @@ def memory_of(given: int | str | None) -> int:
     if given is None:
         return free_memory() // 2
     if isinstance(given, str):
-        found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", given.lower())
-        if found and found[2] in UNITS:
-            return int(float(found[1]) * UNITS[found[2]])
+        parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", given.lower())
+        if parts and parts[2] in UNITS:
+            return int(float(parts[1]) * UNITS[parts[2]])
     elif not isinstance(given, bool) and isinstance(given, int | np.integer) and given > 0:
         return int(given)
     raise InputError(f'memory must be a number of bytes, or a text like "8GB". Got {given!r}.')
