@@ -7,6 +7,7 @@ HTTP adds to such a search. Guard and bounds lie before this, and errors are ans
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable
 from dataclasses import dataclass
 
 from fastapi import FastAPI
@@ -55,5 +56,5 @@ class Direct:
         kind = next(one for one in type(error).__mro__ if one in handlers)
         if kind is Exception:
             raise error
-        answer: ASGIApp = await handlers[kind](request, error)
-        return answer
+        made = handlers[kind](request, error)
+        return await made if isinstance(made, Awaitable) else made
