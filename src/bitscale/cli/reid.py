@@ -94,7 +94,7 @@ def train(
         emit({"model": str(out), "fingerprint": hasher.fingerprint, "n_bits": hasher.n_bits, **facts})
         return
     say(f"{hasher.n_bits}-bit {hasher.name} of {facts['persons']:,} persons in {out}.", *told(people, str(dropped)))
-    how = [part for name, value in (("--csv", csv), ("--style", style)) if value for part in (name, value)]
+    how = [*(["--csv", str(csv)] if csv else []), *(["--style", style] if style else [])]
     say(f"Next: {command('reid', 'index', source, *how, '-c', 'gallery.bsc', '--model', out)}")
 
 
