@@ -1,9 +1,8 @@
-"""Running the service: what is loaded by the start is no garbage to look for, and threads take short turns."""
+"""Running the service: what is loaded at the start is left out of later searches for garbage."""
 
 import gc
-import sys
 
-from bitscale.server.run import keep_what_is_there, take_short_turns
+from bitscale.server.run import keep_what_is_there
 
 
 def test_what_is_loaded_by_the_start_is_left_out_of_searches_for_garbage():
@@ -14,12 +13,3 @@ def test_what_is_loaded_by_the_start_is_left_out_of_searches_for_garbage():
         assert len(gc.get_objects(generation=2)) < gc.get_freeze_count() // 10
     finally:
         gc.unfreeze()
-
-
-def test_threads_of_a_service_take_short_turns():
-    before = sys.getswitchinterval()
-    try:
-        take_short_turns()
-        assert sys.getswitchinterval() < before / 2
-    finally:
-        sys.setswitchinterval(before)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,6 @@ from bitscale.server.protocol import Protocol
 from bitscale.server.settings import Settings
 
 SHUTDOWN_SECONDS = 30
-TURN_SECONDS = 0.0005  # a thread that computes lets another go on after so long
 
 
 def serve(paths: Sequence[str | Path], settings: Settings, ready: Callable[[str], None]) -> None:
@@ -85,7 +83,6 @@ class Server(uvicorn.Server):
             ) from None
         if self.started:
             keep_what_is_there()
-            take_short_turns()
             host, port = self.servers[0].sockets[0].getsockname()[:2]
             shown = f"[{host}]" if ":" in host else host
             self._ready(f"{self._settings.scheme}://{shown}:{port}")
@@ -98,12 +95,3 @@ def keep_what_is_there() -> None:
     """
     gc.collect()
     gc.freeze()
-
-
-def take_short_turns() -> None:
-    """Have Python's threads give way to one another sooner than after its usual 5 ms.
-
-    A writer, or the thread that looks after collections, may have the database while it waits for its turn; searches
-    then wait for the database, and each such turn would cost them those 5 ms.
-    """
-    sys.setswitchinterval(TURN_SECONDS)
