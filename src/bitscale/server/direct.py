@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from fastapi import FastAPI
 from starlette.requests import Request
@@ -55,5 +56,6 @@ class Direct:
         kind = next(one for one in type(error).__mro__ if one in handlers)
         if kind is Exception:
             raise error
-        answer: ASGIApp = await handlers[kind](request, error)
+        handle: Any = handlers[kind]
+        answer: ASGIApp = await handle(request, error)
         return answer
