@@ -7,8 +7,8 @@ HTTP adds to such a search. Guard and bounds lie before this, and errors are ans
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable
 from dataclasses import dataclass
+from typing import Any
 
 from fastapi import FastAPI
 from starlette.requests import Request
@@ -56,5 +56,6 @@ class Direct:
         kind = next(one for one in type(error).__mro__ if one in handlers)
         if kind is Exception:
             raise error
-        made = handlers[kind](request, error)
-        return await made if isinstance(made, Awaitable) else made
+        handle: Any = handlers[kind]
+        answer: ASGIApp = await handle(request, error)
+        return answer
