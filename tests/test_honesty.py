@@ -23,6 +23,7 @@ def learned(name: str, dataset: str, root: Path, scored: bool = True) -> dict[st
     return {key: array.tobytes() for key, array in hasher.arrays.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", METHODS)
 def test_official_queries_replaced_with_their_labels(name: str, tmp_path: Path) -> None:
     write_mnist(tmp_path / "mnist", n_train=300, n_test=60)

@@ -37,6 +37,7 @@ def test_onnxruntime_says_what_torch_says(name, network):
     np.testing.assert_array_equal((hasher.encode(batch).signs() > 0)[sure], (expected > 0)[sure])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DEEP)
 def test_vectors(name):
     part = features(100, seed=1)
@@ -87,6 +88,7 @@ def test_not_fitted():
         make_hasher("drsch", n_bits=8).to_onnx()
 
 
+@pytest.mark.slow
 def test_a_saved_model_encodes_without_torch(tmp_path):
     import subprocess
     import sys

@@ -96,6 +96,7 @@ def test_figures_are_of_the_records(results):
     assert drawn["mnist-ham2"].lines[0].points[0] == (8, 89.0)
 
 
+@pytest.mark.slow
 def test_a_figure_that_cannot_be_written_is_named(results, tmp_path):
     (tmp_path / "figures").write_text("a file in the way")
     with pytest.raises(FileError, match=r"mnist-.*\.png cannot be written.*all cells so far are kept"):

@@ -98,6 +98,7 @@ def test_a_log_begun_anew_over_an_old_one_passes(log, tmp_path):
     database.close()
 
 
+@pytest.mark.slow
 def test_power_lost_while_a_log_is_begun_anew_is_no_damage(log, tmp_path):
     """The header is half old, half new; all frames are in the database. Not so in a log that was not taken over yet."""
     for name in ("items.db", "items.db-wal"):

@@ -118,6 +118,7 @@ def test_modes(tmp_path: Path) -> None:
     assert read_image(tmp_path / "grey.png").tolist() == [[[7] * 3]]
 
 
+@pytest.mark.slow
 def test_images_that_cannot_be_read(tmp_path: Path) -> None:
     write(tmp_path / "a.png", size=(400, 300))
     whole = (tmp_path / "a.png").read_bytes()
