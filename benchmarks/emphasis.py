@@ -7,7 +7,7 @@ same number of iterations and the same seed; nothing was chosen by the queries, 
 every fifth of them searched for among all the others (P0). Tie-aware expected MAP of binary codes, weighted. Data is
 looked for under BITSCALE_DATA.
 
-    python benchmarks/emphasis.py --trial --only fine,coarse --set attribute_spread=6 --iterations 1000
+    python benchmarks/emphasis.py --trial --only fine,coarse --set proxy_weight=2 --iterations 1000
 
 learns from four fifths of the training images, scores the others, and adds the trial to results/emphasis-trials.json,
 where settings are chosen.
@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--models", type=Path, help="a folder to keep models in")
     parser.add_argument("--run", type=Path, help="a folder for checkpoints: a run that was stopped goes on from there")
     parser.add_argument("--only", help="one of the three, kept in the same file: fine,coarse or fine or coarse")
-    parser.add_argument("--set", nargs="*", default=[], help="settings of the training: attribute_spread=6")
+    parser.add_argument("--set", nargs="*", default=[], help="settings of the training: proxy_weight=2")
     parser.add_argument("--trial", action="store_true", help="on held-out training images, kept among the trials")
     parser.add_argument("--out", type=Path, default=Path("results/emphasis.json"))
     options = parser.parse_args()
@@ -57,11 +57,9 @@ def main() -> None:
 
 
 def settings_of(learned: str, options: argparse.Namespace) -> dict[str, Any]:
-    """What is set for a model of some attributes; what is about several of them is nothing to a model of one."""
+    """What is set for a model of some attributes."""
     given = {name: float(value) for name, value in (one.split("=") for one in options.set)}
-    alone = "," not in learned
-    several = {name: value for name, value in given.items() if not (alone and name.startswith("attribute_"))}
-    return {"attributes": learned, "iterations": options.iterations, **several}
+    return {"attributes": learned, "iterations": options.iterations, **given}
 
 
 def tried(learned: str, split: bs.Split, options: argparse.Namespace) -> dict[str, Any]:

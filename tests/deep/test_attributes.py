@@ -9,7 +9,7 @@ from safetensors.numpy import save_file
 
 import bitscale as bs
 from bitscale.data.labelled import Attribute, Labelled
-from bitscale.deep.attributes import first_logits, shared_codes
+from bitscale.deep.attributes import shared_codes
 from bitscale.errors import CorruptFile, InputError
 from bitscale.hashers.model_file import KEY, read
 from tests.cli.run import inside
@@ -123,18 +123,3 @@ def test_a_collection_is_searched_by_what_matters(model, tmp_path):
     ran = inside("search", folder, "3", "-k", "5", "--emphasis", "colour=1", "--json")
     assert [match["id"] for match in json.loads(ran.stdout)["queries"][0]["matches"]] == alone
     assert inside("search", folder, "3", "--emphasis", "colour=-1").returncode != 0
-
-
-def test_at_the_start_bits_are_dealt_out_in_turn():
-    assert not first_logits(3, 8, 0.0).any()
-    dealt = first_logits(3, 8, 2.0)
-    assert dealt.shape == (3, 8)
-    assert dealt.argmax(0).tolist() == [0, 1, 2, 0, 1, 2, 0, 1]
-    assert (dealt.sum(0) == 2).all()
-
-
-def test_a_model_whose_bits_were_dealt_out_answers_each_attribute_by_its_own():
-    model = hasher(attribute_spread=6.0).fit(TRAIN)
-    shares = model.attribute_weights / model.attribute_weights.sum(0)
-    assert (shares.max(0) > 0.9).all()
-    assert (shares.argmax(0) == 0).sum() == len(model.bit_weights) // 2

@@ -6,7 +6,6 @@ How the weights are divided: `hashers.emphasis`.
 from __future__ import annotations
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from bitscale.data.labelled import Labelled, Labels
@@ -17,14 +16,6 @@ def label_sets(train: Labelled, settings: DeepSettings) -> tuple[Labels, ...]:
     """The labels to learn from: those of the attributes named, or the one set that there is."""
     named = tuple(np.asarray(train.attribute(name).labels) for name in settings.attribute_names)
     return named or (np.asarray(train.labels),)
-
-
-def first_logits(n_attributes: int, n_bits: int, spread: float) -> Tensor:
-    """How the bits are divided at the start, (A, q): each is one attribute's, the more the larger `spread`.
-
-    They are dealt out in turn, so that every prefix of a code holds as many bits of each attribute.
-    """
-    return spread * torch.eye(n_attributes).repeat(1, -(-n_bits // n_attributes))[:, :n_bits]
 
 
 def shared_codes(codes: Tensor, logits: Tensor | None) -> list[Tensor]:

@@ -71,7 +71,6 @@ class DeepSettings:
     backbone_rate: float = later(0.02)  # the learning rate of a pretrained network, in multiples of the head's
     freeze_statistics: bool = later(True)  # whether its batch norms keep the means and variances they came with
     attributes: str = later("")  # of nested: those to learn, as "kind,colour"; empty: the labels
-    attribute_spread: float = later(0.0)  # at the start bits are dealt out to them, by so much; 0: all share all
     precision: str = later("float32")  # of the layers while they learn; "bfloat16" is faster where the machine has it
 
     def __post_init__(self) -> None:
@@ -89,7 +88,7 @@ class DeepSettings:
         not_negative = (
             "weight_decay", "scale_rate", "margin_per_bit", "laplacian_weight", "balance_weight",
             "sampled_triplets", "shift", "input_size", "backbone_rate", "proxy_weight", "proxy_rate",
-            "input_width", "proxy_classes", "teacher_weight", "contrast_weight", "attribute_spread",
+            "input_width", "proxy_classes", "teacher_weight", "contrast_weight",
         )  # fmt: skip
         for name in not_negative:
             if not (getattr(self, name) >= 0 and math.isfinite(getattr(self, name))):

@@ -26,7 +26,7 @@ from bitscale.arrays import Float32, Int
 from bitscale.atomic import write_whole
 from bitscale.data.labelled import Labels
 from bitscale.deep import checkpoint
-from bitscale.deep.attributes import first_logits, shared_codes
+from bitscale.deep.attributes import shared_codes
 from bitscale.deep.contrast import contrast_loss
 from bitscale.deep.loss import LaplacianNorm, Objective, evaluate, gradient_share
 from bitscale.deep.parts import Parts
@@ -100,8 +100,7 @@ class Training:
             self.n_proxies = [len(each) for each in drawn]
             network.proxies = torch.nn.Parameter(torch.cat(drawn).to(device))
         if len(task.sets) > 1:
-            first = first_logits(len(task.sets), network.n_bits, settings.attribute_spread)
-            network.attribute_logits = torch.nn.Parameter(first.to(device))
+            network.attribute_logits = torch.nn.Parameter(torch.zeros(len(task.sets), network.n_bits, device=device))
         self.optimizer = make_optimizer(network, settings)
         self.step = 0
         self.history: list[dict[str, Any]] = []
