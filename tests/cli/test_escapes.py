@@ -54,6 +54,7 @@ def commands(home, out):
     yield from (("erase", photos, "--where", EVIL), ("erase", EVIL, "--where", "person=1"))
     yield from (("serve", EVIL), ("keys", "revoke", EVIL, "--keys", out / "keys.json"), ("push", photos, EVIL))
     yield from (("pull", EVIL, out / "x.bsc", "--model", "fashion-mnist"), ("push", EVIL, f"milvus://{EVIL}/x"))
+    yield from (("unpush", EVIL), ("unpush", f"milvus://{EVIL}/x", "--yes"))
     yield from (("reid", "who", photos, broken), ("reid", "train", EVIL, "--out", model), ("reid", EVIL))
     yield from (("demo", "--out", broken), ("reproduce", EVIL), ("bench", EVIL), (EVIL,), ("info", f"--{EVIL}"))
 

@@ -2,20 +2,17 @@
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import bitscale as bs
 from bitscale.collection.engines.push import Pushed, push
-from bitscale.collection.engines.verify import differences
 from bitscale.errors import EngineError
 from bitscale.index.engines import connect
 from tests import servers
@@ -51,26 +48,6 @@ class OwnPostgres:
 
     def start(self):
         subprocess.run(self.ways["again"], check=True, stdout=subprocess.DEVNULL)
-
-
-@pytest.fixture
-def own_milvus():
-    """A Milvus of a test's own: its address, and ways to end it at once and to start it again."""
-    servers.address("milvus", "any")
-    folder = Path(tempfile.mkdtemp(dir=os.environ.get("BITSCALE_ENGINES_DIR")))
-    place, ways = servers.start_milvus(folder)
-    own = SimpleNamespace(address=place.format(name="restarted"), leader=ways["kill"])
-
-    def end():
-        servers.end_group(own.leader, signal.SIGKILL)
-
-    def start():
-        own.leader = servers.run_milvus(ways)
-
-    own.end, own.start = end, start
-    yield own
-    end()
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
@@ -112,30 +89,6 @@ def test_a_server_that_restarts_during_a_push(photos, own_server):
         assert push(here, address) == Pushed(items=N)
     with connect.open_index(address) as index:
         assert np.array_equal(index.ids(), photos.index.ids())
-
-
-def test_a_milvus_that_is_killed_and_comes_back_during_a_push(photos, own_milvus):
-    """The push waits for it and goes on by itself; nothing is missing, doubled or other than it was."""
-    killed = []
-
-    def kill_it(done, total):
-        if done == 100:
-            own_milvus.end()
-            own_milvus.start()
-            killed.append(done)
-
-    assert push(photos, own_milvus.address, batch=50, progress=kill_it) == Pushed(added=N, items=N)
-    assert killed == [100]
-    with connect.open_index(own_milvus.address) as index:
-        assert len(index) == N
-        assert np.array_equal(index.get(photos.index.ids()).packed, photos.index.get(photos.index.ids()).packed)
-    assert differences(photos, own_milvus.address, 10) == []
-    own_milvus.end()
-    down = command(photos.path, own_milvus.address)
-    assert (down.returncode, down.stderr.count("\n")) == (1, 1), down.stderr
-    assert "Is the server running there" in down.stderr
-    assert own_milvus.address in down.stderr
-    assert servers.MILVUS_TOKEN not in down.stderr
 
 
 PUSH = """

@@ -35,6 +35,8 @@ def test_what_is_left_out_is_filled_in():
         ("postgresql://host/db?sslmode=disable", "'sslmode' cannot be part"),
         ("milvus://host:99999/photos", "65535"),
         ("mysql://host/db", "postgresql:// or milvus://"),
+        ("milvus://me:secret@[host]/photos", "IPv6"),
+        ("postgresql://me:secret@[::1/db", "IPv6"),
     ],
 )
 def test_bad_addresses_are_refused_without_repeating_secrets(text, message):

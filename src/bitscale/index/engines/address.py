@@ -52,7 +52,10 @@ def is_address(text: object) -> bool:
 
 def parse_address(text: str) -> Address:
     """An address as it is typed, checked."""
-    parts = urlsplit(text)
+    try:
+        parts = urlsplit(text)
+    except ValueError:  # not repeated: it may hold a password
+        raise InputError("between the brackets of an address stands an IPv6 address, and nothing else.") from None
     scheme = SCHEMES.get(parts.scheme)
     if scheme is None:
         raise InputError(
