@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 from bitscale.errors import DataError, InputError, UnreadablePicture
 from bitscale.pictures.arrays import Picture, read_picture
+from bitscale.pictures.child import Child
 from bitscale.pictures.decode import Limits
 from bitscale.pictures.form import Form
 from bitscale.pictures.workers import _Run, decode_files
@@ -141,6 +143,27 @@ def test_a_slow_picture_is_given_up(tmp_path, pictures):
     assert "took longer" in results[5].reason
     assert results[5].lasting
     assert not children()
+
+
+def test_standing_in_line_for_a_processor_is_no_fault_of_a_picture(tmp_path):
+    slow = tmp_path / "slow.png"
+    slow.write_bytes(bomb(12_000, 12_000))
+    processor = {min(os.sched_getaffinity(0))}
+    child = Child(Limits())
+    busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        assert child.greet()
+        before = child.queued()
+        for process in (child.process, busy):
+            os.sched_setaffinity(process.pid, processor)
+        child.send([str(slow)], {"form": asdict(GREY)})
+        until(lambda: child.queued() > before)
+        with pytest.raises(TimeoutError):  # excused for some time, and not for ever
+            child.receive(0.02)
+    finally:
+        busy.kill()
+        busy.wait()
+        child.end()
 
 
 def test_a_memory_burst_costs_its_picture(tmp_path, pictures):

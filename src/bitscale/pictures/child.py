@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from bitscale.errors import DataError
-from bitscale.pictures.decode import Limits
+from bitscale.pictures.decode import PATIENCE, Limits
 from bitscale.pictures.frames import Frame, pack, unpack, write
 
 CURE = "Is there memory enough? Take fewer workers."
@@ -85,8 +85,13 @@ class Child:
             write(self.to, pack({"paths": list(paths), "wanted": dict(wanted)}))
 
     def receive(self, seconds: float) -> list[Frame]:
-        """The answers there are, one at least; EOFError when the worker died, TimeoutError when it takes too long."""
-        left = seconds
+        """The answers there are, one at least; EOFError when the worker died, TimeoutError when it takes too long.
+
+        While others have the processors its time stands still, for so long as `PATIENCE` allows: on a busy machine
+        good pictures are read, too.
+        """
+        left, patience = seconds, PATIENCE * seconds
+        queued = self.queued()
         while not (frames := list(iter(lambda: unpack(self.buffer), None))):
             start = time.monotonic()
             if self.poll.poll(1e3 * max(min(left, _SLICE), 0)):
@@ -97,10 +102,20 @@ class Child:
                     raise EOFError
                 self.buffer += block
                 continue
-            left -= min(time.monotonic() - start, _SLICE)
+            passed = min(time.monotonic() - start, _SLICE)
+            before, queued = queued, self.queued()
+            excused = min(max(queued - before, 0.0), passed, patience)
+            left, patience = left - passed + excused, patience - excused
             if left <= 0:
                 raise TimeoutError
         return frames
+
+    def queued(self) -> float:
+        """Seconds it was ready to run while others had the processors; 0 where the system does not tell."""
+        try:
+            return int(Path(f"/proc/{self.process.pid}/schedstat").read_bytes().split()[1]) / 1e9
+        except (OSError, IndexError, ValueError):
+            return 0.0
 
     def end(self) -> str:
         """End it, and say how it ended if it did so by itself."""

@@ -43,6 +43,7 @@ _ORIENTATION = 0x0112  # in EXIF
 _TILE_SIDES = 0x0142, 0x0143  # TIFF's tags for the width and the height of a tile
 _ROOM = 2  # a JPEG is decoded at this many times the size needed, at least
 _LONGEST_REASON = 160
+PATIENCE = 3  # times the seconds a picture may take that its worker may wait for a processor, beside them
 TOO_MUCH_MEMORY = "needs more memory than a picture may. Make a smaller copy."
 
 
@@ -50,7 +51,7 @@ TOO_MUCH_MEMORY = "needs more memory than a picture may. Make a smaller copy."
 class Limits:
     """What one picture may cost before it is given up: the same for items, queries and thumbnails."""
 
-    seconds: float = 8.0  # by the clock, in a worker: with all around it a picture takes 10 at most
+    seconds: float = 8.0  # in a worker that has a processor: with all around it a picture takes 10 at most
     memory: int = 2 << 30  # bytes of a worker's address space
     pixels: int = 178_956_970  # of a picture, or of one tile of it: where Pillow itself takes a picture for an attack
     file: int = 1 << 30  # bytes

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from bitscale.errors import UnreadablePicture
-from bitscale.pictures.decode import TOO_MUCH_MEMORY, Limits, decode, load_readers, small_copy
+from bitscale.pictures.decode import PATIENCE, TOO_MUCH_MEMORY, Limits, decode, load_readers, small_copy
 from bitscale.pictures.form import Form
 from bitscale.pictures.frames import pack, unpack, write
 
@@ -37,7 +37,7 @@ def main(arguments: str) -> None:
         buffer += block
         while frame := unpack(buffer):
             for path in frame[0]["paths"]:
-                _alarm(2 * limits.seconds + 5)  # should the parent be gone; it counts the seconds itself
+                _alarm((2 + PATIENCE) * limits.seconds + 5)  # should the parent be gone; it counts the seconds itself
                 answer = answered(path, frame[0]["wanted"], limits)
                 _alarm(0)
                 write(out, answer)
