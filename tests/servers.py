@@ -32,6 +32,7 @@ MILVUS_PACE = {  # ms between two looks: every answer waits for one of the first
     "queryCoord.checkInterval": 100,
     "queryCoord.distPullInterval": 50,
 }
+MILVUS_SILENCE = 60  # seconds of it after which Milvus ends itself: a busy machine may let it stand still for some
 ENGINES = ("postgres", "pgvector", "milvus")
 
 
@@ -96,7 +97,7 @@ def start_postgres(programs: Path, folder: Path) -> tuple[str, dict]:
     return f"postgresql://postgres@127.0.0.1:{port}/postgres?collection={{name}}", {"run": stop, "again": go}
 
 
-def start_milvus(folder: Path, tries: int = 3) -> tuple[str, dict]:
+def start_milvus(folder: Path, tries: int = 3, pace: dict[str, int] = MILVUS_PACE) -> tuple[str, dict]:
     """Milvus on ports of its own, those of the etcd inside it too."""
     names = ["root-coord", "proxy-internal", "query-coord", "query-node", "index-coord", "index-node"]
     names += ["data-coord", "data-node"]
@@ -108,7 +109,7 @@ def start_milvus(folder: Path, tries: int = 3) -> tuple[str, dict]:
         etcd = home / "etcd.yaml"
         etcd.write_text(etcd_settings(clients, peers))
         command = [MILVUS, "--data", home / "data", f"--proxy-port={port}", f"--etcd-port={clients}", *ports]
-        command += [*(f"--extra-config={key}={value}" for key, value in MILVUS_PACE.items())]
+        command += [*(f"--extra-config={key}={value}" for key, value in pace.items())]
         command += ["--authorization-enabled=true"]
         end = {"start": [*map(str, command)], "etcd": str(etcd), "home": str(home)}
         leader = run_milvus(end)
@@ -132,11 +133,7 @@ def run_milvus(end: dict) -> int:
     """Start what `start_milvus` chose, once more if it was there before; the leader of its processes."""
     home = Path(end["home"])
     with (home / "log").open("ab") as log:
-        env = {
-            **os.environ,
-            "ETCD_CONFIG_PATH": end["etcd"],
-            "COMMON_SESSION_TTL": "5",
-        }  # seconds: killed, it is back soon
+        env = {**os.environ, "ETCD_CONFIG_PATH": end["etcd"], "COMMON_SESSION_TTL": str(MILVUS_SILENCE)}
         return subprocess.Popen(
             end["start"], stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True, cwd=home, env=env
         ).pid
