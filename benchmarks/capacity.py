@@ -3,8 +3,10 @@
     python benchmarks/capacity.py                  from results/search.json, large.json and engines.json
     python benchmarks/capacity.py --ray            and times one call of a Ray actor, and an index of two shards, anew
     python benchmarks/capacity.py --postgres       and PostgreSQL at 100K, 300K, 1M and 3M codes (after `make engines`)
-    python benchmarks/capacity.py --milvus         and Milvus at 100K, 300K and 1M, also in batches of 100 queries:
-                                                   a lone one waits 0.2 to 0.4 s for what was written before it
+    python benchmarks/capacity.py --milvus         and Milvus at 100K and 1M, one of its own with the settings it comes
+                                                   with: a lone query, most of which is waiting until what was written
+                                                   before it can be seen, and the processor time of its server for
+                                                   batches of 100, which other work on the machine hardly changes
 
 Writes results/capacity.json, what was measured here, and src/bitscale/capacity/measured.json.
 """
@@ -13,6 +15,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import shutil
 import sys
 import tempfile
 import time
@@ -21,17 +25,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parents[1]))
 import bitscale as bs
 import generate
+from bitscale.index.engines import connect
+from bitscale.index.engines.forms import Facts
+from bitscale.index.engines.remote import RemoteIndex
 from timing import machine
 
 ROOT = Path(__file__).resolve().parents[1]
 OWN, PACKAGE = ROOT / "results" / "capacity.json", ROOT / "src" / "bitscale" / "capacity" / "measured.json"
-SIZES = {"postgres": (100_000, 300_000, 1_000_000, 3_000_000), "milvus": (100_000, 300_000, 1_000_000)}
+SIZES = {"postgres": (100_000, 300_000, 1_000_000, 3_000_000), "milvus": (100_000, 1_000_000)}
 SHARDED, SHARDS = (100_000, 1_000_000, 3_000_000), 2
 K, QUERIES, ROUNDS, CALLS, BATCH = 10, 5, 5, 500, 100
+IDLE_SECONDS = 10  # for which a server that nobody asks is watched
 
 
 def results(name: str) -> dict[str, Any]:
@@ -71,31 +81,74 @@ def engine_points(engine: str, own: dict[str, Any]) -> list[dict[str, Any]]:
     return sorted(points, key=lambda point: point["n"])
 
 
-def of_engine(engine: str) -> list[dict[str, Any]]:
-    """Median seconds of a lone query at each size, and what the table takes where the engine tells."""
-    from engines import cleared, empty
+def of_postgres() -> list[dict[str, Any]]:
+    """Median seconds of a lone query at each size, and what the table takes."""
+    from engines import cleared
 
     points = []
-    for n in SIZES[engine]:
-        codes, queries = generate.codes("c100-10", "mild", n, BATCH)
-        cleared(engine, "capacity")
-        index = empty(engine, "capacity", codes)
-        for first in range(0, n, 100_000):
-            index.add(codes[first : first + 100_000])
-        index.settle()
-        point = {"n": n, "seconds": lone(index, queries), "from": "results/capacity.json"}
-        if engine == "milvus":
-            point["batched"] = (median_of(lambda index=index, all=queries: index.search(all, K)) - point["seconds"]) / (
-                BATCH - 1
-            )
-        if engine == "postgres":
-            with index._connections.one() as connection:
-                row = connection.execute("SELECT pg_total_relation_size(%s)", [index.table]).fetchone()
-            point["bytes"] = int(row[0])
+    for n in SIZES["postgres"]:
+        index, queries = filled(cleared("postgres", "capacity"), n)
+        point = {"n": n, "load": load(), "seconds": lone(index, queries), "from": "results/capacity.json"}
+        with index._connections.one() as connection:
+            row = connection.execute("SELECT pg_total_relation_size(%s)", [index.table]).fetchone()
+        points.append({**point, "bytes": int(row[0])})
         index.drop()
-        print(engine, point, file=sys.stderr, flush=True)
-        points.append(point)
+        print("postgres", points[-1], file=sys.stderr, flush=True)
     return points
+
+
+def of_milvus() -> list[dict[str, Any]]:
+    """Median seconds of a lone query at each size, and processor time of a query in a batch."""
+    from tests import servers
+
+    points = []
+    folder = Path(tempfile.mkdtemp(prefix="bitscale-milvus-"))
+    address, end = servers.start_milvus(folder, pace={})
+    os.environ["MILVUS_TOKEN"] = servers.MILVUS_TOKEN
+    try:
+        for n in SIZES["milvus"]:
+            index, queries = filled(address.format(name="capacity"), n)
+            point = {"n": n, "load": load(), "seconds": lone(index, queries), "from": "results/capacity.json"}
+            points.append({**point, "batched": worked(end["kill"], index, queries)})
+            index.drop()
+            print("milvus", points[-1], file=sys.stderr, flush=True)
+    finally:
+        servers.end_group(end["kill"])
+        shutil.rmtree(folder, ignore_errors=True)
+    return points
+
+
+def filled(address: str, n: int) -> tuple[RemoteIndex, bs.Codes]:
+    """An index of so many codes at an address, at rest, and queries."""
+    codes, queries = generate.codes("c100-10", "mild", n, BATCH)
+    index = connect.create(address, Facts.of(codes))
+    for first in range(0, n, 100_000):
+        index.add(codes[first : first + 100_000])
+    index.settle()
+    return index, queries
+
+
+def worked(leader: int, index: RemoteIndex, queries: bs.Codes) -> float:
+    """Processor seconds of a server and its children for one of a batch of queries, beyond what it takes at rest."""
+    server = psutil.Process(leader)
+
+    def during(run: Callable[[], object]) -> tuple[float, float]:
+        before, start = processor_seconds(server), time.perf_counter()
+        run()
+        return processor_seconds(server) - before, time.perf_counter() - start
+
+    idle, watched = during(lambda: time.sleep(IDLE_SECONDS))
+    work, took = during(lambda: [index.search(queries, K) for _ in range(ROUNDS)])
+    return max(0.0, work - idle / watched * took) / (ROUNDS * len(queries))
+
+
+def processor_seconds(server: psutil.Process) -> float:
+    return sum(sum(one.cpu_times()[:2]) for one in [server, *server.children(recursive=True)])
+
+
+def load() -> float:
+    """What else is at work on the machine, as the load of the last minute: above the cores, answers take longer."""
+    return round(os.getloadavg()[0], 1)
 
 
 def lone(index: bs.Index, queries: bs.Codes) -> float:
@@ -169,9 +222,9 @@ def main() -> None:
     own = json.loads(OWN.read_text()) if OWN.exists() else {}
     if given.ray:
         own["ray"] = {**ray_call(), "points": sharded(), "machine": machine()}
-    for engine in ("postgres", "milvus"):
+    for engine, measure in (("postgres", of_postgres), ("milvus", of_milvus)):
         if getattr(given, engine):
-            own[engine] = {"points": of_engine(engine), "machine": machine()}
+            own[engine] = {"points": measure(), "machine": machine()}
     OWN.write_text(json.dumps(own, indent=1) + "\n")
     whole = {"embedded": {"points": embedded(), "machine": results("search.json").get("machine")}}
     for engine in ("postgres", "milvus"):
