@@ -9,12 +9,13 @@ import pytest
 from bitscale.cluster import shard_files
 from bitscale.cluster.shard import Shard
 from bitscale.cluster.sharded import ShardedIndex
-from bitscale.errors import ClusterError, CorruptFile
+from bitscale.errors import ClusterError, CorruptFile, InputError
 from bitscale.index.exact import ExactIndex
 from tests import oracle
 from tests.cluster import nodes
 
 WORLD = oracle.world(3, 300, 40, "clusters", "steps", 4)
+ODD = 10**7 + 1  # an id beyond those of WORLD, in the second of two shards
 
 
 def check(index, rows, k=9, lacking=(), **how):
@@ -48,6 +49,8 @@ def test_a_change_is_on_disk_when_it_returns_and_done_once(tmp_path):
     shard.remove(13, WORLD.ids[20:40])
     with pytest.raises(ClusterError, match="stands at change 13"):
         shard.add(15, WORLD.codes.packed[:1], WORLD.ids[:1])
+    with pytest.raises(InputError, match="already in this index"):
+        shard.add(14, WORLD.codes.packed[:1], WORLD.ids[50:51])
     again = shard_of(tmp_path)
     left = np.r_[10:20, 40:130]
     for one in (shard, again):
@@ -102,7 +105,25 @@ def test_killed_actors_come_back_and_a_lost_shard_is_never_passed_over(tmp_path)
     with ShardedIndex(tmp_path / "index", partial=True) as index:
         assert len(index) == 250
         check(index, everything[50:])
+        late(index)
         lost(index, everything[50:])
+
+
+def late(index):
+    """A shard that is silent while others tell where they stand: what it knows is asked for before a change."""
+    index.add(WORLD.codes[:1], [ODD])
+    process = nodes.connect().get(index._fleet.actors[1].process.remote())
+    before, index._fleet.seconds = index._fleet.seconds, 3
+    os.kill(process, signal.SIGSTOP)
+    index._level()
+    os.kill(process, signal.SIGCONT)
+    index._fleet.seconds = before
+    assert index._next_id < ODD  # of the other shard alone
+    with pytest.raises(InputError, match="already in this index"):
+        index.add(WORLD.codes[:1], [ODD])
+    assert index.add(WORLD.codes[:1]).tolist() == [ODD + 1]
+    assert index.remove([ODD, ODD + 1]) == 2
+    assert len(index) == 250
 
 
 def torn_change(folder):

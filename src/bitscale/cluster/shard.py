@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bitscale.cluster import shard_files as files
 from bitscale.codes import Codes, Relaxed
 from bitscale.errors import ClusterError
-from bitscale.index.base import I64
+from bitscale.index.base import I64, refuse_known
 from bitscale.index.selection import Selection
 
 MOST_FILTERS = 16  # prepared ones kept
@@ -55,6 +55,7 @@ class Shard:
     def add(self, change: int, packed: NDArray[np.uint8], ids: I64) -> None:
         """Keep new items."""
         if self._is_next(change):
+            refuse_known(self.index.holding(ids))  # nothing is written that could not be opened again
             codes = Codes(packed, self.empty.bit_weights, self.empty.model)
             self.manifest = files.write_added(self.folder, self.manifest, change, codes, ids)
             self.index.add(codes, ids)

@@ -76,7 +76,7 @@ class ShardedIndex(Index):
         self._writing = threading.Lock()
         self._filters: weakref.WeakSet[Among] = weakref.WeakSet()
         self._change = self._next_id = self._length = 0
-        self._closed = self._broken = False
+        self._closed = self._broken = self._guessed = False
         try:
             self._level()
         except BaseException:
@@ -115,7 +115,7 @@ class ShardedIndex(Index):
         """Add codes and return their ids; without `ids` they are numbered on. On disk when this returns."""
         self.check_codes(codes)
         with self._writing:
-            self._check_open()
+            self._know_all()
             if ids is None:
                 new: I64 = np.arange(self._next_id, self._next_id + len(codes), dtype=np.int64)
             else:
@@ -137,7 +137,7 @@ class ShardedIndex(Index):
     def remove(self, ids: ArrayLike) -> int:
         """Remove items and return how many there were; unknown ids are ignored."""
         with self._writing:
-            self._check_open()
+            self._know_all()
             gone = self._holding(np.unique(check_ids(ids)))
             if len(gone):
                 self._make_change("remove", [(gone[gone % len(self.names) == n],) for n in range(len(self.names))])
@@ -244,15 +244,22 @@ class ShardedIndex(Index):
 
     # ------------------------------------------------------------------ shards
 
-    def _level(self) -> None:
+    def _know_all(self) -> None:
+        """Before a change: ids and changes that a shard knows of which was lacking when this was opened."""
+        self._check_open()
+        if self._guessed:
+            self._level(partial=False)
+
+    def _level(self, partial: bool | None = None) -> None:
         """Bring all shards to the last change that reached all of them."""
-        states, lacking = self._answers("state", [()] * len(self.names))
+        states, lacking = self._answers("state", [()] * len(self.names), partial)
         self._change = min(change for change, _, _ in states)
         if not lacking and any(change > self._change for change, _, _ in states):
             self._whole("stand_at", [(self._change,)] * len(self.names))
             states = self._whole("state", [()] * len(self.names))
         self._next_id = max(next_id for _, next_id, _ in states)
         self._length = sum(length for _, _, length in states)
+        self._guessed = bool(lacking)
 
     def _make_change(self, what: str, parts: Sequence[tuple[Any, ...]]) -> None:
         """One change, numbered, to all shards; one that does not reach all of them is taken back."""
