@@ -46,7 +46,7 @@ def push(
     to do it changes nothing. Then `search`, `serve` and `duplicates` take the address in the place of the collection. A
     password comes from PGPASSWORD, ~/.pgpass or MILVUS_TOKEN, never from the address.
 
-    Try: bitscale push holiday.bsc postgresql://me@localhost/photos?collection=holiday --verify 100
+    Try: bitscale push holiday.bsc 'postgresql://me@localhost/photos?collection=holiday' --verify 100
     """
     from bitscale.collection.engines.push import push as run
     from bitscale.collection.engines.verify import differences

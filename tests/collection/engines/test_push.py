@@ -1,5 +1,7 @@
 """Collections in real engines: brought level from any state, and brought back the same."""
 
+import shlex
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from bitscale.collection.engines.push import CURSOR, Pushed, push
 from bitscale.collection.engines.pushed import noted_pushes
 from bitscale.collection.engines.verify import differences
 from bitscale.collection.items import NewItem
-from bitscale.errors import EngineError, FileError
+from bitscale.errors import EngineError, FileError, InputError
 from bitscale.index.engines import connect
 from tests import servers
 from tests.cli.run import inside
@@ -39,14 +41,27 @@ def test_there_and_back(photos, address, tmp_path):
         pull(address, tmp_path / "own.bsc", HASHER)
 
 
+def test_codes_only_stay_so_there_and_back(place, tmp_path):
+    with bs.Collection.create(tmp_path / "codes.bsc", HASHER, codes_only=True) as codes:
+        codes.apply(codes=some_codes(5), items=[NewItem(labels=("coat",)) for _ in range(5)])
+        push(codes, place)
+        assert pull(place, tmp_path / "back.bsc", HASHER) == 5
+        with bs.Collection.open(tmp_path / "back.bsc") as back:
+            assert back.codes_only
+            assert list(back.items()) == list(codes.items())
+            with pytest.raises(InputError, match="keeps codes only"):
+                back.apply(codes=some_codes(1), items=some_items(1))
+
+
 def test_what_belongs_to_others_is_refused(photos, place, tmp_path):
     push(photos, place)
     if "milvus" in place:
         with pytest.raises(EngineError, match="was made exact"):
             push(photos, place, approximate="hnsw")
     other = bs.Collection.create(tmp_path / "other.bsc", HASHER)
-    with other, pytest.raises(EngineError, match="holds another collection"):
+    with other, pytest.raises(EngineError, match="holds another collection") as error:
         push(other, place)
+    assert f"`bitscale unpush {shlex.quote(place)}`" in str(error.value)
     with pytest.raises(EngineError, match="give that model"):
         pull(place, tmp_path / "back.bsc", bs.make_hasher("lsh", n_bits=8, features="none").fit(vectors()))
     assert not (tmp_path / "back.bsc").exists()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 from bitscale.arrays import Progress
+from bitscale.collection.engines.collection import NOTES
 from bitscale.collection.engines.texts import item_of_text, sight_of_text
+from bitscale.collection.store.contents import CODES_ONLY
 from bitscale.collection.store.seen import Seen
 from bitscale.collection.upkeep.create import create
 from bitscale.collection.writing import Writable
@@ -37,9 +40,8 @@ def pull(
                 f"{index.address} holds codes of model {index.model}. Got {hasher.fingerprint}: give that model."
             )
         if not home.exists():
-            create(home, hasher)
-            with Writable.open(home) as made:
-                made.note(FROM, str(index.address))
+            kept = json.loads(index.notes().get(NOTES, "{}"))
+            create(home, hasher, codes_only=CODES_ONLY in kept, notes={FROM: str(index.address)})
         with Writable.open(home) as collection:
             if collection.notes().get(FROM) != str(index.address):
                 raise FileError(

@@ -31,6 +31,7 @@ from bitscale.index.base import I64
 from bitscale.index.engines import connect
 from bitscale.index.engines.forms import Beside, Facts
 from bitscale.index.engines.remote import RemoteIndex
+from bitscale.views.text import quoted
 
 BATCHES = {"postgresql": 10_000, "milvus": 50_000}  # items a commit
 COMPARED = 10_000  # items whose digests are compared at a time
@@ -128,13 +129,13 @@ def check_target(index: RemoteIndex, facts: Facts, model: str) -> None:
     if there.origin != facts.origin:
         raise EngineError(
             f"{index.address} holds another collection. Choose another name in the address, or remove that one: "
-            f"`bitscale unpush {index.address}`."
+            f"`bitscale unpush {quoted(str(index.address))}`."
         )
     if (there.bit_weights, there.model) != (facts.bit_weights, facts.model):
         raise EngineError(
             f"{index.address} holds codes of another model ({index.model}, and here {model}). "
             "Push under another name, search there once it is complete, and remove the old one: "
-            f"`bitscale unpush {index.address}`."
+            f"`bitscale unpush {quoted(str(index.address))}`."
         )
     if facts.approximate is not None and there.approximate != facts.approximate:
         made = there.approximate or "exact"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from bitscale.errors import FileError, InputError
 from bitscale.hashers import Hasher
 
 
-def create(folder: Path, hasher: Hasher, *, codes_only: bool = False) -> None:
+def create(folder: Path, hasher: Hasher, *, codes_only: bool = False, notes: Mapping[str, str] | None = None) -> None:
     """A new, empty collection for the codes of a fitted hasher; its folder appears whole or not at all."""
     if not hasher.binary:
         raise InputError(f"{hasher.name} gives real values, not codes. Take a hasher with codes, such as nested.")
@@ -26,7 +27,7 @@ def create(folder: Path, hasher: Hasher, *, codes_only: bool = False) -> None:
         raise FileError(f"{folder} is already there. Open it, or choose another name.")
     try:
         with partial_folder(folder) as partial:
-            _lay_out(partial, hasher, codes_only)
+            _lay_out(partial, hasher, {**(notes or {}), **({CODES_ONLY: "yes"} if codes_only else {})})
             rename_new(partial, folder)
         sync_folder(folder.parent)
     except OSError as error:
@@ -35,7 +36,7 @@ def create(folder: Path, hasher: Hasher, *, codes_only: bool = False) -> None:
         ) from error
 
 
-def _lay_out(folder: Path, hasher: Hasher, codes_only: bool) -> None:
+def _lay_out(folder: Path, hasher: Hasher, notes: Mapping[str, str]) -> None:
     """A collection's files, synced, in a folder that nobody knows yet."""
     (folder / SEGMENTS).mkdir()
     (folder / MODELS).mkdir()
@@ -44,8 +45,8 @@ def _lay_out(folder: Path, hasher: Hasher, codes_only: bool) -> None:
     try:
         with database.writing() as connection:
             create_tables(connection)
-            if codes_only:
-                connection.execute("INSERT INTO notes VALUES (?, ?)", (CODES_ONLY, "yes"))
+            for note in notes.items():
+                connection.execute("INSERT INTO notes VALUES (?, ?)", note)
             weights = np.ones(hasher.n_bits) if hasher.bit_weights is None else hasher.bit_weights
             write_manifest(connection, Manifest(hasher.fingerprint, tuple(map(float, weights))))
         database.checkpoint()
