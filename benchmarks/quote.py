@@ -180,8 +180,10 @@ def capacity_table() -> str:
 
 def point_told(point: dict) -> str:
     """One measured point in words."""
-    batched = f" ({shown(point['batched'])} in a batch of 100)" if "batched" in point else ""
-    return f"{point['n'] / 1e6:g}M in {shown(point['seconds'])}{batched}"
+    batched = f" ({shown(point['batched'])} of a core's work)" if "batched" in point else ""
+    went = ", the server ahead of it" if "ahead" in point else ""
+    beside = f" (beside a load of {point['load']:g}{went})" if point.get("load", 0) > 2 else ""
+    return f"{point['n'] / 1e6:g}M in {shown(point['seconds'])}{batched}{beside}"
 
 
 def large_sentences(found: dict) -> str:

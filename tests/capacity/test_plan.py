@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from bitscale.capacity.measured import Point, Slope, measured
+from bitscale.capacity.measured import Point, Slope, measured, slope
 from bitscale.capacity.plan import SIZES, Load, plan, plans
 from bitscale.capacity.queue import cores_for, mean_work, simulate
 from bitscale.errors import InputError
@@ -38,6 +38,18 @@ def test_what_a_lone_query_waits_for_is_no_work():
     assert waits.waiting == pytest.approx(0.4)
     assert waits.seconds(10**9) == pytest.approx(1.4)
     assert Slope((Point(10**5, 0.4), Point(10**6, 0.5)), scans=True).waiting == 0
+
+
+def test_waiting_takes_no_cores_and_a_scan_is_as_long_for_every_query():
+    """Whatever a lone query to Milvus waits for, cores are those that its work keeps busy."""
+    facts = slope("milvus", scans=True)
+    for row in plans():
+        if row.engine == "milvus":
+            work = facts.seconds(row.items) - facts.waiting
+            assert row.core_seconds_a_query == pytest.approx(work, rel=0.05)
+            assert row.query_seconds == pytest.approx(work + facts.waiting)
+            assert row.query_seconds < row.p99_seconds < facts.waiting + 2 * work + 0.01
+            assert row.cores == pytest.approx(100 * work / 0.6, rel=0.05, abs=1)
 
 
 def test_an_idle_core_serves_at_once_and_a_busy_one_lets_wait():

@@ -14,9 +14,9 @@ FILE = Path(__file__).with_name("measured.json")
 
 @dataclass(frozen=True)
 class Point:
-    """One measurement: of `n` codes, a lone query's time, the bytes they take, and a query's time in a large batch.
+    """One measurement: of `n` codes, a lone query's time, the bytes they take, and the processor time of a query.
 
-    What a lone query waits for, and no core works on, is shared by a batch. 0: not measured.
+    The rest of a lone query's time is waiting, on which no core works. 0: not measured.
     """
 
     n: int
@@ -54,12 +54,12 @@ class Slope:
 
     @property
     def waiting(self) -> float:
-        """Seconds of a lone query that no core works: the least that stays of it without its time in a batch."""
+        """Seconds of a lone query that no core works: the least that stays of it without its processor time."""
         apart = [p.seconds - p.batched for p in self.points if p.batched]
         return max(0.0, min(apart, default=0.0))
 
     def _line(self) -> tuple[float, float]:
-        """Seconds that a query takes at any size, and seconds a code; by a batch's times where those are known."""
+        """Seconds that a query takes at any size, and seconds a code; by its processor time where that is known."""
         first, last = min(self.points, key=lambda p: p.n), max(self.points, key=lambda p: p.n)
         if first.batched and last.batched:
             first, last = (Point(p.n, p.batched + self.waiting) for p in (first, last))

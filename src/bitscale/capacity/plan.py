@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from bitscale.capacity.measured import Slope, measured, slope
-from bitscale.capacity.queue import cores_for, mean_work, simulate
+from bitscale.capacity.queue import SCANS_SPREAD, SPREAD, cores_for, mean_work, simulate
 from bitscale.codes import MAX_BITS
 from bitscale.errors import InputError
 from bitscale.index.large.needs import needs
@@ -88,30 +88,38 @@ def _ray(items: int, bits: int, load: Load) -> Row:
 
 def _milvus(items: int, bits: int, load: Load) -> Row:
     """Vectors of float32 in memory, all of them looked at, once what was written before is there."""
-    facts = slope("milvus", scans=True)
     size = int(items * (4 * bits + 16))
-    seconds = (facts.seconds(items) - facts.waiting) * bits / MEASURED_BITS
     machines = max(1, math.ceil(size / load.machine_memory))
-    row = _row("milvus", items, bits, load, size, 2 * size, facts, seconds, machines)
-    return replace(row, query_seconds=seconds + facts.waiting, p99_seconds=row.p99_seconds + facts.waiting)
+    return _scanned("milvus", items, bits, load, size, 2 * size, machines, bits / MEASURED_BITS)
 
 
 def _postgres(items: int, bits: int, load: Load) -> Row:
-    facts = slope("postgres", scans=True)
-    known = [p for p in facts.points if p.bytes]
+    """Rows on disk and in the page cache, all of them looked at."""
+    known = [p for p in slope("postgres").points if p.bytes]
     a_row = (known[-1].bytes / known[-1].n if known else POSTGRES_ROW) + (bits - MEASURED_BITS) / 8
     size = int(items * a_row)
-    return _row("postgres", items, bits, load, size, size, facts, facts.seconds(items), 1)
+    return _scanned("postgres", items, bits, load, size, size, 1, 1.0)
+
+
+def _scanned(
+    engine: str, items: int, bits: int, load: Load, memory: int, disk: int, machines: int, longer: float
+) -> Row:  # fmt: skip
+    """An engine that looks at every code; what a query waits for is in its answer's time, and no core's work."""
+    facts = slope(engine, scans=True)
+    work = (facts.seconds(items) - facts.waiting) * longer
+    row = _row(engine, items, bits, load, memory, disk, facts, work, machines)
+    return replace(row, query_seconds=work + facts.waiting, p99_seconds=row.p99_seconds + facts.waiting)
 
 
 def _row(
     engine: str, items: int, bits: int, load: Load, memory: int, disk: int, facts: Slope, seconds: float,
     machines: int, parts: int = 1,
 ) -> Row:  # fmt: skip
-    cores = cores_for(seconds, load.rate, load.most_busy) * parts
+    spread = SCANS_SPREAD if facts.scans else SPREAD
+    cores = cores_for(seconds, load.rate, load.most_busy, spread) * parts
     machines = max(machines, math.ceil(cores / load.machine_cores))
-    served = simulate(seconds, max(1, cores // parts), load.rate)
-    work = mean_work(seconds) * parts
+    served = simulate(seconds, max(1, cores // parts), load.rate, spread=spread)
+    work = mean_work(seconds, spread) * parts
     held = (cores * load.core_hour + memory / 1e9 * load.gigabyte_hour) / (load.rate * 3600)
     return Row(
         engine, items, bits, memory, disk, machines, cores, seconds, served.p99, work, held * 1e6,
