@@ -20,6 +20,7 @@ from bitscale.cluster import work
 from bitscale.cluster.blocks import cut
 from bitscale.cluster.encode import encode_on_ray
 from bitscale.cluster.places import Found, fetch, find
+from bitscale.cluster.push import collection_of
 from bitscale.cluster.shards import claim, finish, read_codes, read_shards
 from bitscale.cluster.take_in import add_shards
 from bitscale.cluster.work import encode_block
@@ -178,6 +179,9 @@ def test_codes_of_another_model_and_damaged_ones_are_refused(coded, tmp_path):
         add_shards(wrong, codes)
     out = inside("add", "other.bsc", codes, tmp_path / "in", cwd=tmp_path)
     assert (out.returncode, "two calls" in out.stderr) == (2, True)
+    (tmp_path / "other.bsc").rename(codes / "pushed.bsc")  # as if they had been of another model when last pushed
+    with pytest.raises(ModelMismatch, match=r"Remove pushed.bsc there"):
+        collection_of(codes)
     shard = next(codes.glob("*.parquet"))
     content = shard.read_bytes()
     for damaged in (content[:-9], b"rubbish", b""):
