@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -9,12 +10,14 @@ import time
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 import bitscale as bs
 from bitscale.collection.engines.push import Pushed, push
 from bitscale.errors import EngineError
 from bitscale.index.engines import connect
+from bitscale.index.engines.address import parse_address
 from tests import servers
 from tests.collection.engines.made import RNG, N
 from tests.conftest import TORTURE, until
@@ -50,11 +53,34 @@ class OwnPostgres:
         subprocess.run(self.ways["again"], check=True, stdout=subprocess.DEVNULL)
 
 
-@pytest.fixture
-def own_server():
+class OwnMilvus:
+    """The same of Milvus: the program that `milvus-server` starts, since that one would look for another port."""
+
+    def __init__(self, folder):
+        servers.address("milvus", "any")
+        place, way = servers.start_milvus(folder / "own")
+        self.address, self.leader = place.format(name="restarted"), way["kill"]
+        (program,) = psutil.Process(self.leader).children()
+        self.again = {"args": [program.exe(), *program.cmdline()[1:]], "env": program.environ(), "cwd": program.cwd()}
+
+    def end(self):
+        servers.end_group(self.leader, signal.SIGKILL)
+
+    def start(self):
+        none = subprocess.DEVNULL
+        self.leader = subprocess.Popen(**self.again, start_new_session=True, stdin=none, stdout=none, stderr=none).pid
+        port = parse_address(self.address).port
+        assert servers.wait_until(lambda: servers.listens(port), 180)
+
+
+OWN = {"postgres": OwnPostgres, **({"milvus": OwnMilvus} if TORTURE else {})}  # Milvus is back after a minute or two
+
+
+@pytest.fixture(params=OWN)
+def own_server(request):
     folder = Path(tempfile.mkdtemp(dir=os.environ.get("BITSCALE_ENGINES_DIR")))
     folder.chmod(0o755)
-    own = OwnPostgres(folder)
+    own = OWN[request.param](folder)
     yield own
     own.end()
     shutil.rmtree(folder, ignore_errors=True)
