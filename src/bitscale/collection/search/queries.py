@@ -212,10 +212,10 @@ def listed(given: One | Iterable[One]) -> tuple[list[Query], dict[int, Pixels]]:
         elif isinstance(each, str | os.PathLike):
             queries.append(Query.of_file(each))
         elif is_pillow(each) or (isinstance(each, np.ndarray) and each.dtype == np.uint8):
-            if not min(each.size if is_pillow(each) else each.shape, default=0):
-                raise InputError(f"image {place} has no pixels. Give one of at least 1x1.")
             queries.append(Query(f"image {place}"))
             images[place] = each if isinstance(each, np.ndarray) else pixels_of(each, f"image {place}")
+            if not images[place].size:
+                raise InputError(f"image {place} has no pixels. Give one of at least 1x1.")
         else:
             raise no_query(each)
     if not queries:
