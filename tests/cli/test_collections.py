@@ -353,6 +353,13 @@ def test_batches_that_make_no_sense(made, tmp_path):
         )
 
 
+@pytest.mark.parametrize("row", ["9" * 5_000, '{"id": %s}' % ("9" * 5_000), '{"id": "%s"}' % ("9" * 5_000)])
+def test_a_number_too_long_names_the_limit(tmp_path, row):
+    (tmp_path / "q.jsonl").write_text(row)
+    with pytest.raises(InputError, match=r"has at most 1,000 digits"):
+        read_batch(tmp_path / "q.jsonl")
+
+
 @pytest.mark.parametrize("text", ["[" * 200_000, "[[[1]]]", '{"path": {"a": {"b": 1}}}'])
 def test_a_batch_nested_too_deep_names_the_limit(tmp_path, text):
     (tmp_path / "q.jsonl").write_text(text)

@@ -4,6 +4,7 @@ import hashlib
 import json
 
 import pytest
+from PIL import Image
 
 from tests.cli.run import inside
 
@@ -34,3 +35,16 @@ def test_serving_where_others_can_reach_it_takes_a_key(tmp_path):
         refused = inside("serve", tmp_path / "c.bsc", *words, "--keys", tmp_path / "none.json")
         assert refused.returncode == 1
         assert "bitscale keys make" in refused.stderr
+
+
+def test_a_photograph_is_no_file_of_keys(tmp_path):
+    """Neither is it written over, nor is anybody told to change its rights."""
+    photo = tmp_path / "photo.jpg"
+    Image.new("RGB", (9, 7), "red").save(photo)
+    before = photo.read_bytes()
+    for words in (("make", "laptop"), ("list",), ("revoke", "laptop")):
+        done = inside("keys", *words, "--keys", photo)
+        assert done.returncode == 1
+        assert "is no file of keys" in done.stderr
+    assert photo.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [photo]

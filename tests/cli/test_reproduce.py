@@ -3,7 +3,14 @@
 import json
 
 import pytest
+from PIL import Image
 
+from bitscale.cli.destinations import PERSONS
+from bitscale.cli.reproduce import check_report
+from bitscale.paper.blocks import to_html
+from bitscale.paper.figures import Figure, Line, draw
+from bitscale.paper.report import FIGURES, PAGE, TITLE
+from bitscale.reid.table import write_page
 from tests.cli.run import bitscale, inside
 
 
@@ -62,6 +69,32 @@ def test_an_edited_cell_is_refused(here):
     done = inside("reproduce", "tab1", "--quick", "--only", "lsh")
     assert done.returncode == 1
     assert "changed after it was measured" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("what", "name"),
+    [("mnist", "paper/report.html"), ("mnist", "paper/figures/mnist-map.png"), ("cuhk03", "reid/table.md")],
+)
+def test_reports_of_others_are_left_alone(here, what, name):
+    mine = here / "results" / name
+    mine.parent.mkdir(parents=True)
+    Image.new("RGB", (9, 7), "red").save(mine, format="PNG")
+    before = mine.read_bytes()
+    done = inside("reproduce", what)
+    assert done.returncode == 1
+    assert "--force" in done.stderr
+    assert mine.read_bytes() == before
+    assert inside("reproduce", what, "--status").returncode == 0
+
+
+def test_reports_of_ours_are_known(here):
+    folder = here / "results" / "paper"
+    assert check_report(folder, {"mnist"}, False) is None  # nothing is there yet
+    draw(Figure("mnist-map", "map", "bits", "%", (Line("itq", ((8, 1.0), (16, 2.0))),)), folder / FIGURES)
+    (folder / PAGE).write_text(to_html((), TITLE))
+    (folder / FIGURES / "mine.png").write_bytes(b"mine")
+    assert check_report(folder, {"mnist"}, False) is None
+    assert PERSONS.is_ours(write_page(here, []))
 
 
 @pytest.mark.slow

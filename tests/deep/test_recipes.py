@@ -8,10 +8,11 @@ from PIL import Image
 from bitscale.data.images import ArrayImages, ListImages
 from bitscale.data.labelled import Labelled
 from bitscale.deep.loss import distances, evaluate
+from bitscale.deep.optimizer import make_optimizer
 from bitscale.deep.parts import Parts, method_layers
 from bitscale.deep.recipes import RECIPES, Recipe, Seen, look
 from bitscale.deep.relations import relate
-from bitscale.deep.train import make_optimizer, objective_of
+from bitscale.deep.train import objective_of
 from bitscale.errors import InputError
 from bitscale.hashers import load_hasher, make_hasher
 from bitscale.hashers.picture_codes import encode_files

@@ -1,9 +1,8 @@
 import numpy as np
 import pytest
-import torch
 
 from bitscale.data.images import ArrayImages
-from bitscale.deep.source import ImageSource, VectorSource, augment, statistics
+from bitscale.deep.source import ImageSource, VectorSource, statistics
 from bitscale.errors import InputError
 
 RNG = np.random.default_rng(0)
@@ -40,20 +39,3 @@ def test_statistics_are_those_of_the_training_rows():
     assert spread.flatten()[2] == spread.max()
     with pytest.raises(InputError, match="all equal"):
         statistics(VectorSource(np.ones((5, 3), np.float32)), np.arange(5), seed=0)
-
-
-def test_augmentation_moves_and_flips():
-    batch = torch.arange(1.0, 2 * 25 + 1).view(2, 1, 5, 5)
-    assert torch.equal(augment(batch), batch)
-    assert torch.equal(augment(batch, np.zeros((2, 2), np.int64)), batch)
-    moved = augment(batch, np.array([[1, -2], [0, 1]]))  # each image by its own
-    assert moved.shape == batch.shape
-    assert torch.equal(moved[0, 0, 1:, :3], batch[0, 0, :4, 2:])
-    assert not moved[0, 0, 0].any()
-    assert not moved[0, 0, :, 3:].any()
-    assert torch.equal(moved[1, 0, :, 1:], batch[1, 0, :, :4])
-    flipped = augment(batch.repeat(20, 1, 1, 1), None, RNG.random(40) < 0.5)
-    turned = [torch.equal(image, batch[i % 2].flip(2)) for i, image in enumerate(flipped)]
-    assert 5 < sum(turned) < 35
-    vectors = torch.ones(3, 4)
-    assert augment(vectors, np.ones((3, 2), np.int64), np.ones(len(vectors), bool)) is vectors

@@ -10,7 +10,6 @@ from safetensors.torch import load_file
 
 from bitscale.deep import train as module
 from bitscale.deep.checkpoint import NAME
-from bitscale.deep.settings import DeepSettings
 from bitscale.errors import CorruptFile, FileError, InputError, TrainingStopped
 from bitscale.hashers import make_hasher
 from tests.hashers.clusters import features, images
@@ -75,16 +74,6 @@ def test_in_bfloat16_too(tmp_path, monkeypatch):
     )
     with pytest.raises(InputError, match=r"8x10 in bfloat16.*precision=.float32"):
         make("nested", **options | {"input_size": 0}).fit(part)
-
-
-def test_moves_are_one_a_batch_or_one_an_image():
-    rng = np.random.default_rng(0)
-    assert not module.draw_moves(DeepSettings(), 5, rng).any()
-    one = np.concatenate([module.draw_moves(DeepSettings(shift=2), 5, rng) for _ in range(400)])
-    assert (one.reshape(400, 5, 2) == one.reshape(400, 5, 2)[:, :1]).all()
-    each = module.draw_moves(DeepSettings(shift=2, shift_by="image"), 400, rng)
-    for moves in (one, each):
-        assert set(map(tuple, moves.tolist())) == {(a, b) for a in range(-2, 3) for b in range(-2, 3)}
 
 
 def test_ctrl_c_ends_the_step_and_keeps_it(tmp_path):

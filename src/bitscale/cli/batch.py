@@ -72,7 +72,7 @@ def json_rows(file: Any) -> Iterator[tuple[int, Any]]:
     for number, line in enumerate(file, 1):
         if line.strip():
             try:
-                value = json.loads(line)
+                value = json.loads(line, parse_int=_whole)
             except ValueError as error:
                 raise InputError(f"{file.name}, line {number} cannot be read as JSON ({error}).") from None
             except RecursionError:
@@ -80,6 +80,13 @@ def json_rows(file: Any) -> Iterator[tuple[int, Any]]:
             if deeper(value, 1):
                 raise InputError(f"{file.name}, line {number}: a path or an id is nested 1 level deep at most.")
             yield number, value
+
+
+def _whole(digits: str) -> int:
+    """A whole number, of no more digits than an id may have."""
+    if len(digits) > LONGEST_ID:
+        raise ValueError(f"a whole number has at most {LONGEST_ID:,} digits here. Got {len(digits):,}")
+    return int(digits)
 
 
 def one_query(row: Any, where: str) -> Query:
@@ -95,6 +102,8 @@ def one_query(row: Any, where: str) -> Query:
         return Query.of_file(path)
     if path not in (None, "") or isinstance(id, dict | list | bool | float) or id in (None, ""):
         raise InputError(f"{where} names neither a path nor an id. Got {row!r:.80}.")
-    if not str(id).isdecimal() or len(str(id)) > LONGEST_ID:
+    if len(str(id)) > LONGEST_ID:
+        raise InputError(f"{where}: an id has at most {LONGEST_ID:,} digits. Got {id!r:.80}...")
+    if not str(id).isdecimal():
         raise InputError(f"{where}: an id is a whole number. Got {id!r:.80}.")
     return Query.of_item(int(id))

@@ -66,6 +66,12 @@ def check_run(folder: Path | None, force: bool = False) -> None:
             check_destination(folder / name, kind, force)
 
 
+def check_there(path: Path, kind: Kind, force: bool = False) -> None:
+    """Refuse likewise a file in a folder of results, which need not be there yet."""
+    if os.path.lexists(path):
+        check_destination(path, kind, force)
+
+
 def remove_run(folder: Path) -> None:
     """Remove what a training run left in its folder, and the folder unless somebody keeps other things there."""
     for name in RUN_FILES:
@@ -165,4 +171,13 @@ ONNX = Kind("network", (".onnx",), _begins(rb"\x08.\x12\x08bitscale"))
 CHECKPOINT = Kind("checkpoint", (".safetensors",), _safetensors("checkpoint"))
 HISTORY = Kind("history", (".json",), _begins(rb'\{\s*"identity": \{\s*"method": '))
 SCHEDULE = Kind("schedule", (".json",), _begins(rb'\{"minutes": [\d.e+-]+, "iterations": \d+\}'))
+PAPER_PAGE = Kind(
+    "report", (".html",), _begins(rb"(?i:<!doctype html>).*<title>The paper.{1,6}s tables, reproduced</title>")
+)
+FIGURE = Kind(
+    "figure",
+    (".png",),
+    _begins(rb"\x89PNG\r\n\x1a\n....IHDR\0\0\x02X\0\0\x01\x90\x08\x06.{7}\0\0\0\tpHYs\0\0\x0fa\0\0\x0fa\x01"),
+)  # 600x400 at 100 dots an inch, and no word about a programme
+PERSONS = Kind("table of persons", (".md",), _begins(rb"# CUHK03 \(tab222\)\n"))
 RUN_FILES = {"checkpoint.safetensors": CHECKPOINT, "history.json": HISTORY, "schedule.json": SCHEDULE, "loss.png": PLOT}

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from bitscale.cli.destinations import FIGURE, PAPER_PAGE, Force, check_there
 from bitscale.cli.output import COULD_NOT, UsageError, emit, print_table, say
 from bitscale.cli.reproduce_persons import NAMES, reproduce_persons
 from bitscale.data import datasets
@@ -20,6 +21,7 @@ from bitscale.paper import Outcome, Places, Row, rows, select, small, whole_plan
 from bitscale.paper import reproduce as measure
 from bitscale.paper.numbers import MAIN, TIMES
 from bitscale.paper.plan import asked_tables
+from bitscale.paper.report import FIGURES, PAGE, RETRIEVAL
 from bitscale.views.tables import Table
 
 EVERY = 60.0  # seconds between lines where there is no terminal to rewrite one in
@@ -38,6 +40,7 @@ def reproduce(
     status: Annotated[
         bool, typer.Option("--status", help="Measure nothing: show the paper's numbers and ours.")
     ] = False,
+    force: Force = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print for machines.")] = False,
 ) -> None:
     """Measure what is missing of the paper's tables and figures: one JSON file a cell in results/paper.
@@ -57,7 +60,7 @@ def reproduce(
         if set(words) - set(NAMES):
             raise UsageError("the table of persons is measured on its own: bitscale reproduce cuhk03 --root DIR")
         with one_line(as_json) as show:
-            reproduce_persons(root, only or [], status, as_json, show)
+            reproduce_persons(root, only or [], status, as_json, show, force)
         return
     try:
         cells = select(words, only or [])
@@ -66,6 +69,7 @@ def reproduce(
     places = Places.usual(root, quick)
     cells, plan = (small(cells), small(whole_plan())) if quick else (cells, whole_plan())
     if not status:
+        check_report(places.results, {cell.dataset for cell in plan}, force)
         with one_line(as_json) as show:
             outcome = measure(cells, places, show, times=timed_datasets(words, root, quick), plan=plan)
     listed = rows(cells, places.results, asked_tables(words, quick))
@@ -75,6 +79,14 @@ def reproduce(
     tell_outcome(outcome, listed, places, as_json)
     if outcome.failed:
         raise typer.Exit(COULD_NOT)
+
+
+def check_report(results: Path, datasets: set[str], force: bool) -> None:
+    """Refuse, before anything is measured, to write the report over files of others; cells are looked at when read."""
+    check_there(results / PAGE, PAPER_PAGE, force)
+    for path in sorted((results / FIGURES).glob("*.png")):
+        if path.name != RETRIEVAL and path.name.startswith(tuple(f"{name}-" for name in datasets)):
+            check_there(path, FIGURE, force)
 
 
 def timed_datasets(words: list[str], root: Path | None, quick: bool) -> list[str]:

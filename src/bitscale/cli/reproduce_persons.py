@@ -8,11 +8,12 @@ from pathlib import Path
 
 import typer
 
+from bitscale.cli.destinations import PERSONS, check_there
 from bitscale.cli.output import COULD_NOT, emit, print_table, say
 from bitscale.data.root import data_root
 from bitscale.paper.persons import paper_rates
 from bitscale.reid.evaluate import RANKS
-from bitscale.reid.table import HOW_MEASURED, PERSON_NETWORK, PLAN, Line, fill, lines, second_track, write_page
+from bitscale.reid.table import HOW_MEASURED, PAGE, PERSON_NETWORK, PLAN, Line, fill, lines, second_track, write_page
 from bitscale.views.tables import Table
 
 NAMES = ("cuhk03", "tab222")
@@ -20,9 +21,11 @@ RESULTS = Path("results") / "reid"
 
 
 def reproduce_persons(
-    root: Path | None, only: list[str], status: bool, as_json: bool, show: Callable[[str], None]
+    root: Path | None, only: list[str], status: bool, as_json: bool, show: Callable[[str], None], force: bool
 ) -> None:
     """Measure what is missing, unless only the status is asked for, and print the table."""
+    if not status:
+        check_there(RESULTS / PAGE, PERSONS, force)
     home = root if root is not None else data_root(None) / "cuhk03"
     weights = data_root(None) / "weights"
     plan = (*PLAN, *second_track(weights))

@@ -120,8 +120,9 @@ class DeepHasher(Hasher):
         from bitscale.deep.attributes import label_sets
         from bitscale.deep.checkpoint import is_in
         from bitscale.deep.fitting import check_labels, final_arrays, first_network, make_task
+        from bitscale.deep.optimizer import pick_device
         from bitscale.deep.ranks import Ranks
-        from bitscale.deep.train import Training, pick_device
+        from bitscale.deep.train import Training
 
         if resume and run is None:
             raise InputError("resume goes on from the checkpoint of a run. Give its folder as run=.")

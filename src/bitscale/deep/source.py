@@ -19,7 +19,6 @@ from bitscale.errors import InputError
 
 HASH_ROWS = 16_384
 STATISTICS_ROWS = 5_000  # training images that mean and spread are measured on
-GREY = 127.5
 
 
 class ImageSource:
@@ -98,37 +97,3 @@ def statistics(source: Source, rows: Int, seed: int) -> tuple[Tensor, Tensor]:
     spread = torch.where(spread > 1e-6 * spread.max(), spread, spread.max())  # a constant channel stays quiet
     shape = (-1, 1, 1) if len(source.shape) == 3 else (-1,)
     return mean.view(shape).float(), spread.view(shape).float()
-
-
-def augment(
-    batch: Tensor,
-    moves: Int | None = None,
-    flips: NDArray[np.bool_] | None = None,
-    holes: NDArray[np.float64] | None = None,
-) -> Tensor:
-    """Images flipped left-right where chosen, then moved by whole pixels, (m, 2) down and right, filled with 0.
-
-    `holes` are made last, in the middle grey: top, left, height and width as shares of the image, (m, 4).
-    """
-    if batch.ndim != 4:
-        return batch
-    if flips is not None:
-        chosen = torch.from_numpy(flips)
-        batch = torch.where(chosen[:, None, None, None], batch.flip(3), batch)
-    if moves is not None and moves.any():
-        reach, (height, width) = int(np.abs(moves).max()), batch.shape[2:]
-        padded = torch.nn.functional.pad(batch, (reach,) * 4)
-        windows = padded.unfold(2, height, 1).unfold(3, width, 1)  # (m, C, 2 reach + 1, 2 reach + 1, H, W)
-        down, right = torch.from_numpy(reach - moves).T
-        batch = windows[torch.arange(len(batch)), :, down, right].contiguous()
-    return batch if holes is None else _erase(batch, holes)
-
-
-def _erase(batch: Tensor, holes: NDArray[np.float64]) -> Tensor:
-    sides = np.array(batch.shape[2:])
-    first = np.round(holes[:, :2] * sides).astype(int)
-    last = np.round((holes[:, :2] + holes[:, 2:]) * sides).astype(int)
-    batch = batch.clone()
-    for image, (top, left), (bottom, right) in zip(batch, first, last, strict=True):
-        image[:, top:bottom, left:right] = GREY
-    return batch

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import json
 import math
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from bitscale.arrays import Float32, Int
@@ -27,15 +23,18 @@ from bitscale.atomic import write_whole
 from bitscale.data.labelled import Labels
 from bitscale.deep import checkpoint
 from bitscale.deep.attributes import shared_codes
+from bitscale.deep.augment import augment, draw_holes, draw_moves
 from bitscale.deep.contrast import contrast_loss
 from bitscale.deep.loss import LaplacianNorm, Objective, evaluate, gradient_share
+from bitscale.deep.optimizer import make_optimizer
 from bitscale.deep.parts import Parts
 from bitscale.deep.proxies import Classes, draw_proxies, proxy_loss
 from bitscale.deep.ranks import Ranks
 from bitscale.deep.relations import Relations, relate
 from bitscale.deep.sampler import Sampler
 from bitscale.deep.settings import DeepSettings
-from bitscale.deep.source import Source, augment
+from bitscale.deep.source import Source
+from bitscale.deep.stopping import interrupts
 from bitscale.deep.validation import validation_map
 from bitscale.errors import CorruptFile, TrainingStopped
 from bitscale.networks.torch import HashNetwork
@@ -113,7 +112,7 @@ class Training:
         first, started = self.step, time.perf_counter()
         images, saved = 0, started
         self.network.train()
-        with _interrupts() as interrupted, torch.random.fork_rng(devices=[]):
+        with interrupts() as interrupted, torch.random.fork_rng(devices=[]):
             while self.step < steps:
                 loss, active, n = self._advance()
                 images += n
@@ -286,65 +285,3 @@ def objective_of(parts: Parts, settings: DeepSettings) -> Objective:
         nested=parts.nested,
         inner=parts.inner,
     )
-
-
-def draw_moves(settings: DeepSettings, n: int, rng: np.random.Generator) -> Int:
-    """By how many pixels each of `n` images is shifted, down and right: (n, 2)."""
-    if not settings.shift:
-        return np.zeros((n, 2), np.int64)
-    drawn = rng.integers(-settings.shift, settings.shift + 1, (n if settings.shift_by == "image" else 1, 2))
-    return np.broadcast_to(drawn, (n, 2))
-
-
-def draw_holes(share: float, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Rectangles to blank in `share` of `n` images: top, left, height and width as shares of an image, (n, 4)."""
-    area, ratio = rng.uniform(0.02, 0.25, n), np.exp(rng.uniform(-1, 1, n))
-    sides = np.minimum(np.stack([np.sqrt(area * ratio), np.sqrt(area / ratio)], 1), 0.9)
-    sides[rng.random(n) >= share] = 0
-    return np.concatenate([rng.random((n, 2)) * (1 - sides), sides], 1)
-
-
-def make_optimizer(network: HashNetwork, settings: DeepSettings) -> torch.optim.Optimizer:
-    """Adam or SGD; bit weights in a group of their own, neither decayed nor bound to the network's rate."""
-    backbone, head = network.phi[: network.n_pretrained], network.phi[network.n_pretrained :]
-    groups: list[dict[str, Any]] = [{"params": list(head.parameters()), "multiple": 1.0}]
-    if network.n_pretrained:
-        groups.append({"params": list(backbone.parameters()), "multiple": settings.backbone_rate})
-    if network.kind != "none":
-        groups.append({"params": [network.w], "multiple": settings.scale_rate, "weight_decay": 0.0})
-    if network.proxies is not None:
-        groups.append({"params": [network.proxies], "multiple": settings.proxy_rate, "weight_decay": 0.0})
-    if network.attribute_logits is not None:
-        groups.append({"params": [network.attribute_logits], "multiple": settings.scale_rate, "weight_decay": 0.0})
-    if settings.optimizer == "sgd":
-        return torch.optim.SGD(groups, lr=1.0, momentum=settings.momentum, weight_decay=settings.weight_decay)
-    return torch.optim.Adam(groups, lr=1.0, weight_decay=settings.weight_decay)
-
-
-def pick_device(name: str) -> torch.device:
-    """`auto` takes cuda, then mps, then the processor."""
-    if name != "auto":
-        return torch.device(name)
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-
-
-@contextmanager
-def _interrupts() -> Iterator[Callable[[], bool]]:
-    """Turns the first Ctrl-C into a flag, looked at between steps, so that no step is cut in half."""
-    pressed = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield pressed.is_set
-        return
-
-    def press(number: int, frame: Any) -> None:
-        if pressed.is_set():
-            raise KeyboardInterrupt
-        pressed.set()
-
-    before = signal.signal(signal.SIGINT, press)
-    try:
-        yield pressed.is_set
-    finally:
-        signal.signal(signal.SIGINT, before)

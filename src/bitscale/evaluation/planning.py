@@ -55,7 +55,7 @@ def kept_schedule(folder: Path, minutes: float) -> int | None:
     try:
         told = json.loads((folder / "schedule.json").read_text())
         return int(told["iterations"]) if told["minutes"] == minutes else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 

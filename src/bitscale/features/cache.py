@@ -66,7 +66,7 @@ def _open(cache: Path, key: str, identity: dict[str, Any]) -> Float32 | None:
     try:
         meta = json.loads((cache / f"{key}.json").read_text())
         rows: Float32 = np.load(cache / f"{key}.npy", mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+    except (OSError, ValueError, EOFError, RecursionError):
         return None
     if not isinstance(meta, dict) or {name: meta.get(name) for name in identity} != identity:
         return None

@@ -110,7 +110,7 @@ def kept_model(training: Training, folder: Path, cache: Path | None = None) -> F
     try:
         facts = json.loads((folder / FACTS).read_text())
         hasher = load_hasher(folder / MODEL)
-    except (OSError, ValueError, BitscaleError):
+    except (OSError, ValueError, RecursionError, BitscaleError):
         return None
     if facts.get("asked") != _settings(new_hasher(training)):
         return None
@@ -143,7 +143,7 @@ def _spent(folder: Path) -> float:
     """Seconds that a stopped training had taken before it stopped."""
     try:
         return float(json.loads((folder / SPENT).read_text()))
-    except (OSError, ValueError, TypeError):
+    except (OSError, ValueError, TypeError, RecursionError):
         return 0.0
 
 

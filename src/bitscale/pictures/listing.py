@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from bitscale.pictures.decode import LEFT_OUT, SUFFIXES
 
+DATABASE, FOLDERS = "items.db", ("segments", "models")  # what the folder of a collection holds
+
 
 class Found(NamedTuple):
     """A picture file as a scan sees it."""
@@ -28,7 +30,10 @@ class Listing(NamedTuple):
 
 
 def list_pictures(root: str, leave_out: Iterable[str] = ()) -> Listing:
-    """The pictures below a folder, or the file itself, hidden ones left out; links to folders are not followed."""
+    """The pictures below a folder, or the file itself, hidden ones left out; links to folders are not followed.
+
+    Nor are pictures listed that a collection keeps in its own folder: they come and go with its items.
+    """
     leave, folders = frozenset(leave_out), [root]
     files: list[Found] = []
     closed: dict[str, str] = {}
@@ -42,7 +47,7 @@ def list_pictures(root: str, leave_out: Iterable[str] = ()) -> Listing:
                     if name.startswith("."):
                         continue
                     if entry.is_dir(follow_symlinks=False):
-                        if entry.path not in leave:
+                        if entry.path not in leave and not is_collection(entry.path):
                             folders.append(entry.path)
                     elif (suffix := os.path.splitext(name)[1].lower()) in SUFFIXES:
                         _look(entry.path, files, closed)
@@ -54,6 +59,13 @@ def list_pictures(root: str, leave_out: Iterable[str] = ()) -> Listing:
             closed[at] = error.strerror or "cannot be opened"
     files.sort()
     return Listing(files, closed, tuple(sorted(left_out)))
+
+
+def is_collection(folder: str) -> bool:
+    """Whether a folder is that of a collection, which keeps pictures of its own in it."""
+    if not os.path.isfile(os.path.join(folder, DATABASE)):
+        return False
+    return all(os.path.isdir(os.path.join(folder, name)) for name in FOLDERS)
 
 
 def _look(path: str, files: list[Found], closed: dict[str, str]) -> None:

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from bitscale.arrays import Int, Pixels
-from bitscale.deep.source import augment
+from bitscale.deep.augment import augment
 from bitscale.errors import InputError
 
 SIZE = (64, 32)  # of a crop

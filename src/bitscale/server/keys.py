@@ -114,9 +114,10 @@ class KeyFile:
         """All keys; none where there is no file."""
         try:
             with open(self.path, "rb") as file:
+                known = [key_of(row) for row in json.load(file)["keys"]]  # first: others' files keep their rights
                 if os.name == "posix" and os.fstat(file.fileno()).st_mode & 0o077:
                     raise FileError(f"{self.path} can be read by others. Run: chmod 600 {self.path}")
-                return [key_of(row) for row in json.load(file)["keys"]]
+                return known
         except FileNotFoundError:
             return []
         except OSError as error:
@@ -134,12 +135,14 @@ class KeyFile:
         created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         given: Role = "write" if role == "write" else "read"
         key = Key(secrets.token_hex(6), name, hash_of(secret), given, tuple(collections) or EVERYTHING, created)
+        self.all()  # so that no lock is left beside a file of others
         with self._writing():
             self._write([*self.all(), key])
         return secret, key
 
     def revoke(self, which: str) -> Key:
         """End a key, by its id or its name."""
+        self.all()
         with self._writing():
             known = self.all()
             found = [key for key in known if which in (key.id, key.name)]

@@ -85,3 +85,17 @@ def test_the_other_plans_hold_every_path(hostile, tmp_path):
     for bad, said in (("p.txt", ".json, .csv, .sh"), ("none/p.sh", "folder does not exist")):
         with pytest.raises((InputError, FileError), match=said):
             plan.write_plan(hostile, tmp_path / bad)
+
+
+@pytest.mark.parametrize("by", ["rm", "mv", "trash"])
+def test_an_uploaded_copy_goes_with_its_item(tmp_path, by):
+    """The collection keeps that file: taken away from under it, the item would be left without its picture."""
+    home = tmp_path / "my photos.bsc"
+    upload = Item(str(home / "uploads" / "ab" / "abcd.png"), b"x" * 32, id=7)
+    members = Member(Item("/a/kept.png", b"x" * 32, id=1)), Member(upload), Member(Item("/a/copy.png", b"x" * 32, id=9))
+    groups = [Group("identical", members, "oldest")]
+    made = duplicates.Duplicates(items=3, identical=groups, folder=str(home))
+    plan.write_plan(made, tmp_path / "p.sh", by, tmp_path / "away" if by == "mv" else None)
+    own, other = [line for line in (tmp_path / "p.sh").read_text().split("\n") if line.startswith("# same")]
+    assert own.endswith(f"&& bitscale remove '{home}' 7")
+    assert f"&& {by} " in other

@@ -1,3 +1,4 @@
+import json
 import os
 import shutil
 from pathlib import Path
@@ -6,7 +7,8 @@ import pytest
 
 from bitscale.collection import Collection, Skipped
 from bitscale.collection.ingest.changed import Known, Plan, compare, roots_of, scan
-from bitscale.errors import DataError, VanishedFiles
+from bitscale.collection.ingest.sync import remembered_roots
+from bitscale.errors import DataError, InputError, VanishedFiles
 from bitscale.pictures.listing import Listing, list_pictures
 from tests.collection.folders import fill, model, touch
 from tests.pictures.made import save
@@ -42,6 +44,28 @@ def test_listing(tmp_path):
     for file in found.files:
         assert (file.size, file.modified) == (os.stat(file.path).st_size, os.stat(file.path).st_mtime_ns)
     assert [file.path for file in list_pictures(str(tmp_path / "a.png")).files] == [str(tmp_path / "a.png")]
+
+
+def test_pictures_in_collections_are_their_own(tmp_path):
+    """What was uploaded into a collection is none of another's business: it is deleted with its item there."""
+    fill(tmp_path / "in", 3)
+    with Collection.create(tmp_path / "in" / "other", model()) as other:
+        other.upload(save(tmp_path / "elsewhere.png", 9))
+        assert [path.suffix for path in other.path.rglob("uploads/*/*")] == [".png"]
+        with Collection.create(tmp_path / "c.bsc", model()) as collection:
+            assert collection.add(tmp_path / "in", workers=1).added == 3
+            for take in (lambda: collection.add(other.path), lambda: scan(collection, [other.path])):
+                with pytest.raises(InputError, match=r"is a collection, not a folder of pictures.*index -c"):
+                    take()
+            collection.note("roots", json.dumps([str(tmp_path / "in"), str(other.path)]))  # as it was possible before
+            assert remembered_roots(collection) == [str(tmp_path / "in")]
+
+
+def test_a_folder_with_one_of_a_collections_names_is_listed(tmp_path):
+    save(tmp_path / "in" / "models" / "a.png")
+    save(tmp_path / "in" / "segments" / "b.png")
+    (tmp_path / "in" / "items.db").mkdir()
+    assert len(list_pictures(str(tmp_path)).files) == 2
 
 
 def test_roots(tmp_path):

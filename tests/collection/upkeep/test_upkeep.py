@@ -170,6 +170,14 @@ def test_backup_while_in_use(photos, tmp_path):
     assert verify(tmp_path / "second.bsc").facts["items"] == 50
 
 
+def test_a_backup_within_the_collection_is_refused(photos):
+    with pytest.raises(FileError, match="lies in the collection itself"):
+        photos.backup(photos.path / "backups" / "b.bsc")
+    with pytest.raises(FileError, match="is already there"):
+        photos.backup(photos.path)
+    assert sorted(path.name for path in photos.path.iterdir() if path.is_dir()) == ["models", "segments"]
+
+
 def test_a_backup_that_fails_leaves_no_file_open(photos, tmp_path):
     photos.seal()
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

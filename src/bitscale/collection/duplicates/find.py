@@ -47,6 +47,7 @@ class Duplicates:
     related: list[Group] = field(default_factory=list)
     crowded: int = 0  # of earlier versions, which left out crowds of pictures that share a code
     unread: int = 0  # pictures that could not be looked at
+    folder: str = ""  # of the collection, where it is in one
 
     @property
     def groups(self) -> list[Group]:
@@ -115,7 +116,7 @@ def find_duplicates(
 
 def codes_by_content(collection: Pictures) -> tuple[Duplicates, Int, U8]:
     """Groups of identical files, and one id with its code for each content."""
-    duplicates = Duplicates(items=len(collection))
+    duplicates = Duplicates(items=len(collection), folder=str(collection.path))
     ids = identical(collection, duplicates)
     index = collection.index
     blocks = [index.get(ids[start : start + GET]).packed for start in range(0, len(ids), GET)]

@@ -16,6 +16,7 @@ from typing import Any, Literal
 from bitscale.atomic import write_whole
 from bitscale.collection.duplicates.find import Duplicates
 from bitscale.collection.duplicates.keep import Group, Member
+from bitscale.collection.uploads import is_upload
 from bitscale.errors import FileError, InputError
 from bitscale.views.sheet import Kind, Section, Sheet, Tile
 from bitscale.views.text import quoted
@@ -139,16 +140,21 @@ def as_shell(duplicates: Duplicates, by: By = "rm", to: Path | None = None) -> b
             lines += [f"#   {quoted(member.item.path)}{noted(member)}" for member in group.members]
         else:
             lines.append(f"# {group.kind} {number}: keep {quoted(first.item.path)}  ({group.why})")
-            lines += [f"# {done_to(member, first, by)}{noted(member)}" for member in others]
+            lines += [f"# {done_to(member, first, by, duplicates.folder)}{noted(member)}" for member in others]
         lines.append("")
     return "\n".join(lines).encode("utf-8", "surrogateescape")
 
 
-def done_to(copy: Member, keep: Member, by: By) -> str:
-    """One command: first whether both files are still what was compared, then what is to be done to the copy."""
+def done_to(copy: Member, keep: Member, by: By, folder: str = "") -> str:
+    """One command: first whether both files are still what was compared, then what is to be done to the copy.
+
+    An uploaded picture, which the collection in `folder` keeps, goes with its item, whatever is done to others.
+    """
     path = quoted(copy.item.path)
     target = f'"$to"/{quoted(f"{copy.item.id}-{os.path.basename(copy.item.path)}")}'
     command = {"rm": f"rm -- {path}", "mv": f"mv -n -- {path} {target}", "trash": f"trash {path}"}[by]
+    if folder and is_upload(Path(folder), copy.item.path):
+        command = f"bitscale remove {quoted(folder)} {copy.item.id}"
     checks = [f"same {one.item.content.hex()} {quoted(one.item.path)}" for one in (keep, copy) if one.item.content]
     return " && ".join([*checks, command])
 

@@ -23,6 +23,10 @@ class Pictures(Protocol):
     """What is asked of a collection here."""
 
     @property
+    def path(self) -> object:
+        """Where it is: a folder, or an address."""
+
+    @property
     def index(self) -> Index:
         """The codes."""
 

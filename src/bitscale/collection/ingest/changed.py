@@ -13,9 +13,9 @@ from bitscale.collection.items import Skipped, in_range
 from bitscale.collection.opened import Opened
 from bitscale.collection.store.rows import is_below
 from bitscale.collection.uploads import is_upload
-from bitscale.errors import DataError, VanishedFiles
+from bitscale.errors import DataError, InputError, VanishedFiles
 from bitscale.machine import cores
-from bitscale.pictures.listing import Found, Listing, list_pictures
+from bitscale.pictures.listing import Found, Listing, is_collection, list_pictures
 from bitscale.threads import on_threads
 
 MISSING_SHARE = 0.1  # of the known pictures below a root: more than this missing is taken for an accident
@@ -74,9 +74,14 @@ def scan(collection: Opened, sources: Iterable[str | os.PathLike[str]], *, accep
 
 
 def roots_of(sources: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """Absolute paths, none below another."""
+    """Absolute paths, none below another; a collection is refused, since the pictures in its folder are its own."""
     roots: list[str] = []
     for path in sorted({os.path.abspath(os.fsdecode(source)) for source in sources}):
+        if is_collection(path):
+            raise InputError(
+                f"{path} is a collection, not a folder of pictures. Name the folder that it was made of, or look at "
+                f"all its folders again: bitscale index -c {path}"
+            )
         if not any(is_below(path, root) for root in roots):
             roots.append(path)
     return roots

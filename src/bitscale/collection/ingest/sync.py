@@ -28,7 +28,7 @@ from bitscale.errors import InputError
 from bitscale.hashers.picture_codes import Batch, check_takes_pictures
 from bitscale.pictures.arrays import Picture
 from bitscale.pictures.decode import LIMITS, Limits
-from bitscale.pictures.listing import Found
+from bitscale.pictures.listing import Found, is_collection
 
 Labels = Sequence[str] | Callable[[str], Sequence[str]]
 Metadata = Mapping[str, Any] | Callable[[str], Mapping[str, Any]]
@@ -216,7 +216,11 @@ def _commit(
 def remembered_roots(collection: Opened) -> list[str]:
     """The folders taken in so far, without those that are gone with all their items."""
     known = json.loads(collection.notes().get(ROOTS, "[]"))
-    return [root for root in known if os.path.isdir(root) or next(iter(collection.listing(root)), None) is not None]
+    return [
+        root
+        for root in known
+        if not is_collection(root) and (os.path.isdir(root) or next(iter(collection.listing(root)), None) is not None)
+    ]
 
 
 def _remember(collection: Writable, roots: Sequence[str]) -> None:

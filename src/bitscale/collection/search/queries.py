@@ -200,6 +200,8 @@ def listed(given: One | Iterable[One]) -> tuple[list[Query], dict[int, Pixels]]:
     image = isinstance(given, np.ndarray) and given.dtype == np.uint8 and given.ndim != 4
     if image or is_pillow(given) or isinstance(given, str | os.PathLike | int | np.integer | Query):
         given = [given]  # type: ignore[list-item]
+    if isinstance(given, bytes | bytearray | dict) or not isinstance(given, Iterable):
+        raise no_query(given)
     queries: list[Query] = []
     images: dict[int, Pixels] = {}
     for place, each in enumerate(given):
@@ -212,11 +214,19 @@ def listed(given: One | Iterable[One]) -> tuple[list[Query], dict[int, Pixels]]:
         elif is_pillow(each) or (isinstance(each, np.ndarray) and each.dtype == np.uint8):
             queries.append(Query(f"image {place}"))
             images[place] = each if isinstance(each, np.ndarray) else pixels_of(each, f"image {place}")
+            if not images[place].size:
+                raise InputError(f"image {place} has no pixels. Give one of at least 1x1.")
         else:
-            raise InputError(f"search for paths, ids, images (uint8 or Pillow's) or Codes. Got {type(each).__name__}.")
+            raise no_query(each)
     if not queries:
         raise InputError("there is nothing to search for. Give a picture's path, an item's id, or codes.")
     return queries, images
+
+
+def no_query(given: object) -> InputError:
+    """The error about something that cannot be searched for."""
+    cure = " A path as bytes becomes text by os.fsdecode." if isinstance(given, bytes | bytearray) else ""
+    return InputError(f"search for paths, ids, images (uint8 or Pillow's) or Codes. Got {type(given).__name__}.{cure}")
 
 
 def item_codes(ids: dict[int, int], index: Index, gone: str) -> Iterator[Answer]:

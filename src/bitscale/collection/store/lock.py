@@ -54,7 +54,7 @@ class WriterLock:
         try:
             who = json.loads((self.folder / HOLDER).read_text())
             return f"process {who['pid']} on {who['host']} ({who['command']}, since {who['since']})"
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return "another process"
 
 

@@ -28,6 +28,8 @@ from bitscale.errors import FileError
 
 def backup(folder: Path, destination: Path) -> dict[str, Any]:
     """Copy the collection in `folder` to `destination`, which must not be there yet."""
+    if destination.is_relative_to(folder) and destination != folder:
+        raise FileError(f"{destination} lies in the collection itself, and would go with it. Choose another place.")
     if destination.exists():
         raise FileError(f"{destination} is already there. Choose another name for the backup.")
     try:
