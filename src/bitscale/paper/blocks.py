@@ -19,7 +19,7 @@ h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2.4rem;border-top:1px solid v
 h3{font-size:1rem;margin-top:1.6rem}.wide{overflow-x:auto}
 table{border-collapse:collapse;font-size:.86rem;font-variant-numeric:tabular-nums;margin:.6rem 0}
 th,td{padding:.25rem .7rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
-th:first-child,td:first-child{text-align:left}th{color:var(--soft);font-weight:600}
+th:first-child,td:first-child{text-align:left}td:last-child{white-space:normal;min-width:5rem}th{color:var(--soft);font-weight:600}
 .above{color:var(--good);font-weight:600}.below{color:var(--bad)}
 .pictures{display:grid;grid-template-columns:repeat(auto-fill,minmax(20rem,1fr));gap:1rem}
 figure{margin:0}img{max-width:100%;background:#fff;border-radius:6px}figcaption{color:var(--soft);font-size:.85rem}

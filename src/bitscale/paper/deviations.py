@@ -27,7 +27,8 @@ CAUSES = {
     "mlh": "the number of labelled images is not printed; we use all of them, which is more than its authors did",
     "bre": "BRE keeps distances, not labels, and its sample is not printed: 2,000 images here",
     "itq": "every step takes the best rotation; an implementation whose step does not lies near the table",
-    "pca-rr": "one random rotation; the printed value is outside the range over our seeds",
+    "pca-rr": "one random rotation, drawn once; the printed rows are not monotone in bits, and ITQ's, which starts "
+    "from it, lie below ours",
     "sh": "its preprocessing is not said; the printed row is near chance on MNIST, and above ours on CIFAR-10",
     "lsh": "random; the printed row is not monotone in bits",
     "ksh-cnn": "another network than AlexNet gives the features",

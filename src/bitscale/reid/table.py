@@ -10,9 +10,9 @@ from typing import Any
 from bitscale.atomic import write_whole
 from bitscale.data.people import People
 from bitscale.data.sets.cuhk03 import load_cuhk03
-from bitscale.errors import BitscaleError
+from bitscale.errors import BitscaleError, InputError
 from bitscale.reid.evaluate import RANKS
-from bitscale.reid.measure import ALL_BITS, Asked, measure, prepared, read_result, summary
+from bitscale.reid.measure import ALL_BITS, COMPARATORS, Asked, measure, prepared, read_result, summary
 from bitscale.reid.persons import SPLITS, TESTED, split
 
 CNN = "mobilenetv2@112"  # in the place of AlexNet's fc7, whose weights cannot be had
@@ -38,7 +38,34 @@ HOW_MEASURED = (
 HOW_RELAXED = (
     "Relaxed: queries keep their real values, as `bitscale reid who` asks; other rows compare codes with codes."
 )
+OWN = "features of its own"  # KISSME, eSDC and FPNN bring theirs
 PRINTED = {"ksh": "ksh-cnn", "mlh": "mlh-cnn", "bre": "bre-cnn", "euclidean": "euclidean"}  # as printed.csv calls them
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the rates of a line were made with: of a trained network recipe, layers and optimizer, else features."""
+
+    features: str
+    recipe: str | None = None
+    network: str | None = None
+    optimizer: str | None = None
+    iterations: int | None = None
+
+    @classmethod
+    def of(cls, result: Mapping[str, Any], recipe: str) -> Made:
+        """From the result of a split; only a network is trained by a recipe."""
+        settings = result.get("all_settings") or {}
+        features = OWN if result["method"] in COMPARATORS else result["features"]
+        if "network" not in settings:
+            return cls(features)
+        return cls(features, recipe, settings["network"], settings["optimizer"], result["iterations"])
+
+    def __str__(self) -> str:
+        if self.network is None:
+            return self.features
+        told = f"`{self.recipe}`, {self.network}, {self.optimizer}, {self.iterations:,} iterations"
+        return told if self.features == "pixels" else f"{told}, on {self.features}"
 
 
 @dataclass(frozen=True)
@@ -51,6 +78,7 @@ class Line:
     paper: dict[int, float]
     splits: int
     back: dict[int, tuple[float, float]]  # the other direction
+    made: Made
 
 
 def fill(
@@ -66,9 +94,7 @@ def fill(
     people = load_cuhk03(root)
     ready: dict[tuple[Any, ...], People] = {}
     failed: dict[str, str] = {}
-    for asked in plan:
-        if only and asked.method not in only and asked.name not in only:
-            continue
+    for asked in chosen(plan, only):
         for number in splits[:1] if asked in ONE_SPLIT else splits:
             if (results / f"{asked.name}-split-{number}.json").is_file():
                 continue
@@ -82,6 +108,16 @@ def fill(
             except BitscaleError as error:
                 failed[f"{asked.name}, split {number}"] = str(error)
     return failed
+
+
+def chosen(plan: Sequence[Asked], only: Sequence[str]) -> tuple[Asked, ...]:
+    """What of a plan goes by one of some names: of a method, of its files, or as the paper calls it."""
+    names = [{asked.method, asked.name, PRINTED.get(asked.method, asked.method)} for asked in plan]
+    unknown = sorted(set(only).difference(*names))
+    if unknown:
+        known = dict.fromkeys(asked.method for asked in plan)
+        raise InputError(f"the table of persons has no method {unknown[0]!r}. Known: {', '.join(known)}.")
+    return tuple(asked for asked, own in zip(plan, names, strict=True) if not only or own & set(only))
 
 
 def second_track(weights: Path) -> tuple[Asked, ...]:
@@ -106,27 +142,34 @@ def lines(results: Path, printed: Printed, plan: Sequence[Asked] = PLAN) -> Iter
         if not splits:
             continue
         there, back = summary(splits), summary(splits, 1)
+        made = Made.of(splits[0], asked.recipe)
         for bits, rates in there.items():
             length = int(bits) if bits.isdecimal() else None
             own = asked.features in ("pixels", CNN) and not asked.teacher  # the paper has no other
             paper = printed.get((PRINTED.get(asked.method, asked.method), length), {}) if own else {}
             shown = "" if bits == ALL_BITS else bits
-            yield Line(asked.label, shown, rates, dict(paper), len(splits), back[bits])
+            yield Line(asked.label, shown, rates, dict(paper), len(splits), back[bits], made)
 
 
 def write_page(results: Path, rows: Sequence[Line]) -> Path:
-    """The table as a file beside the results it is made of, with what is to be known of their data."""
-    made = f"Made by `bitscale reproduce cuhk03`. {HOW_MEASURED} {HOW_RELAXED}"
-    text = ["# CUHK03 (tab222)", "", made, "", *notes_on_data(results), ""]
-    text += [*(f"{one.label}: {_said(one)}." for one in ONE_SPLIT), ""]
+    """The table as a file beside the results it is made of."""
     path = results / PAGE
-    write_whole(path, lambda file: file.write("\n".join([*text, markdown(rows), ""]).encode()))
+    write_whole(path, lambda file: file.write(page(results, rows).encode()))
     return path
 
 
+def page(results: Path, rows: Sequence[Line]) -> str:
+    """The table, with what is to be known of the data it was measured on."""
+    made = f"Made by `bitscale reproduce cuhk03`. {HOW_MEASURED} {HOW_RELAXED}"
+    text = ["# CUHK03 (tab222)", "", made, "", *notes_on_data(results), ""]
+    text += [*(f"{one.label}: {_said(one)}." for one in ONE_SPLIT), ""]
+    return "\n".join([*text, markdown(rows), ""])
+
+
 def notes_on_data(results: Path) -> list[str]:
-    """What is to be known of the pictures that were measured on, each once."""
-    return sorted({read_result(path)["note"] for path in results.glob("*-split-*.json")} - {""})
+    """What is to be known of the pictures that were measured on, each once; a note that says more stands for one."""
+    notes = sorted({read_result(path)["note"] for path in results.glob("*-split-*.json")} - {""})
+    return [note for note in notes if not any(note != other and note in other for other in notes)]
 
 
 def _said(asked: Asked) -> str:
@@ -136,14 +179,14 @@ def _said(asked: Asked) -> str:
 
 def markdown(rows: Sequence[Line]) -> str:
     """The table as a page shows it."""
-    heads = ["method", "bits", *(f"rank-{k}" for k in RANKS), "paper's rank-1", "back, rank-1", "splits"]
+    rates = [f"rank-{k}" for k in RANKS]
+    heads = ["method", "bits", *rates, "paper's rank-1", "back, rank-1", "splits", "made with"]
     text = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for row in rows:
         rates = [f"{row.ours[k][0]:.1f} ± {row.ours[k][1]:.1f}" for k in RANKS]
         paper = f"{row.paper[1]:.2f}" if 1 in row.paper else ""
-        text.append(
-            "| " + " | ".join([row.method, row.bits, *rates, paper, f"{row.back[1][0]:.1f}", str(row.splits)]) + " |"
-        )
+        about = [f"{row.back[1][0]:.1f}", str(row.splits), str(row.made)]
+        text.append("| " + " | ".join([row.method, row.bits, *rates, paper, *about]) + " |")
     return "\n".join(text)
 
 
