@@ -198,6 +198,9 @@ def test_blocks_in_both_forms(tmp_path):
     page = to_html(blocks, "T")
     assert "one <code>two</code>" in page
     assert '<td>x&lt;y</td><td class="above">1.0</td>' in page
+    worded = to_html([Grid(("a", "why"), ((Entry("1.0"), Entry("words enough to be broken into lines")),))], "T")
+    assert '<th>a</th><th class="words">why</th>' in worded  # beside numbers, which are not
+    assert '<td>1.0</td><td class="words">words enough' in worded
 
 
 @pytest.mark.slow
