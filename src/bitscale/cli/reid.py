@@ -27,6 +27,7 @@ from bitscale.cli.progress import progress_bar, training_bar
 
 if TYPE_CHECKING:
     from bitscale.data.people import People
+    from bitscale.reid.persons import PersonSplit
     from bitscale.reid.who import Answer
 
 app = typer.Typer(
@@ -203,7 +204,10 @@ def measure(
     features: Annotated[str, typer.Option(help="pixels, mobilenetv2@112, openvino:FILE.xml, onnx:FILE.")] = "pixels",
     style: Style = None,
     csv: Csv = None,
-    splits: Annotated[int, typer.Option(min=1, help="How many; their test sets share no person.")] = 3,
+    splits: Annotated[
+        int | None,
+        typer.Option(min=1, help="How many; our own share no person.", show_default="3; of a protocol, all it has"),
+    ] = None,
     persons: Annotated[int, typer.Option(min=2, help="In each test set.")] = 100,
     multi: Annotated[bool, typer.Option("--multi", help="All gallery pictures, with MAP, not one a person.")] = False,
     setting: Annotated[
@@ -214,8 +218,12 @@ def measure(
     ] = "",
     recipe: Annotated[str, typer.Option(help="Of a deep method: persons, ours, as-printed.")] = "persons",
     protocol: Annotated[
-        Path | None,
-        typer.Option(help="A published split file of CUHK03 (767 / 700 persons); implies --multi.", show_default=False),
+        str | None,
+        typer.Option(
+            help="Of CUHK03: paper (1,160 / 100 / 100 persons, ten splits), testsets (the 20 of cuhk-03.mat), or a "
+            "published split file (767 / 700 persons), which implies --multi.",
+            show_default=False,
+        ),
     ] = None,
     choosing: Annotated[
         bool, typer.Option("--choosing", help="On persons that no split tests: a trial, written to trials.json.")
@@ -235,8 +243,9 @@ def measure(
     from bitscale.reid.evaluate import How
     from bitscale.reid.measure import Asked, prepared, summary
     from bitscale.reid.measure import measure as run
+    from bitscale.reid.persons import SPLITS
     from bitscale.reid.persons import choosing as apart
-    from bitscale.reid.persons import published, split
+    from bitscale.reid.protocols import PAPER, TESTSETS
     from bitscale.reid.trials import trial
 
     try:
@@ -248,14 +257,13 @@ def measure(
     given = named_values(setting or [], "--set", "iterations=2000")
     asked = Asked(method, lengths, features, recipe, given, teacher=teacher)
     people = prepared(asked, loaded(source, style, csv))
-    how = How("multi" if multi or protocol else "single")
+    how = How("multi" if multi or protocol not in (None, PAPER, TESTSETS) else "single")
     with training_bar(as_json) as show:
         if choosing:
-            found = [trial(asked, apart(people, splits=splits, tested=persons), results, how=how, progress=show)]
+            apart_ones = apart(people, splits=splits or SPLITS, tested=persons)
+            found = [trial(asked, apart_ones, results, how=how, progress=show)]
         else:
-            numbers = () if protocol else range(splits)
-            parts = [published(people, protocol)] if protocol else []
-            parts += [split(people, number, splits=splits, tested=persons) for number in numbers]
+            parts = splits_of(people, source, protocol, splits, persons)
             found = [run(asked, one, results, how=how, progress=show) for one in parts]
     if as_json:
         emit({"results": found})
@@ -268,6 +276,21 @@ def measure(
             say(f"  MAP {100 * sum(averages) / len(averages):.1f}")
     for note in dict.fromkeys(one["note"] for one in found if one["note"]):
         say(f"  {note}")
+
+
+def splits_of(people: People, source: Path, protocol: str | None, splits: int | None, tested: int) -> list[PersonSplit]:
+    """The splits to measure on: ours, or those of a protocol."""
+    from bitscale.reid.persons import SPLITS, published, split
+    from bitscale.reid.protocols import PAPER, PAPER_SPLITS, TESTSETS, listed_count, listed_split, paper_split
+
+    if protocol is None:
+        n = splits or SPLITS
+        return [split(people, i, splits=n, tested=tested) for i in range(n)]
+    if protocol == PAPER:
+        return [paper_split(people, i, tested=tested) for i in range(splits or PAPER_SPLITS)]
+    if protocol == TESTSETS:
+        return [listed_split(people, source, i) for i in range(splits or listed_count(source))]
+    return [published(people, Path(protocol))]
 
 
 def loaded(source: Path, style: str | None, csv: Path | None) -> People:

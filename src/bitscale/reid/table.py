@@ -14,6 +14,7 @@ from bitscale.errors import BitscaleError, InputError
 from bitscale.reid.evaluate import RANKS
 from bitscale.reid.measure import ALL_BITS, COMPARATORS, Asked, measure, prepared, read_result, summary
 from bitscale.reid.persons import SPLITS, TESTED, split
+from bitscale.reid.protocols import PAPER, PAPER_SPLITS, is_whole, paper_split
 
 CNN = "mobilenetv2@112"  # in the place of AlexNet's fc7, whose weights cannot be had
 OURS = (Asked("nested", (64, 32, 16)),)
@@ -86,24 +87,30 @@ def fill(
     results: Path,
     *,
     only: Sequence[str] = (),
-    splits: Sequence[int] = range(SPLITS),
+    splits: Sequence[int] | None = None,
     plan: Sequence[Asked] = PLAN,
     show: Callable[[str], None] = lambda text: None,
 ) -> dict[str, str]:
-    """Measure what is missing; what failed, and why. Stopped, the same call goes on."""
+    """Measure what is missing; what failed, and why. Stopped, the same call goes on.
+
+    With all persons of the paper it is the paper's ten splits, else as many as the persons that are there allow.
+    """
     people = load_cuhk03(root)
+    whole = is_whole(people)
+    called, numbers = (PAPER, range(PAPER_SPLITS)) if whole else ("split", range(SPLITS))
     ready: dict[tuple[Any, ...], People] = {}
     failed: dict[str, str] = {}
     for asked in chosen(plan, only):
-        for number in splits[:1] if asked in ONE_SPLIT else splits:
-            if (results / f"{asked.name}-split-{number}.json").is_file():
+        for number in (splits or numbers)[: 1 if asked in ONE_SPLIT else None]:
+            if (results / f"{asked.name}-{called}-{number}.json").is_file():
                 continue
             show(f"{asked.name}, split {number}")
             form = asked.size, asked.features, asked.teacher
             try:
                 if form not in ready:
                     ready = {form: prepared(asked, people)}  # one form at a time is kept
-                one = split(ready[form], number, tested=persons_in_each(people))
+                seen = ready[form]
+                one = paper_split(seen, number) if whole else split(seen, number, tested=persons_in_each(people))
                 measure(asked, one, results, progress=_steps(show, asked, number))
             except BitscaleError as error:
                 failed[f"{asked.name}, split {number}"] = str(error)
@@ -138,7 +145,7 @@ Printed = Mapping[tuple[str, int | None], Mapping[int, float]]
 def lines(results: Path, printed: Printed, plan: Sequence[Asked] = PLAN) -> Iterator[Line]:
     """What is there, in the order of the plan; `printed` gives the paper's rates by method and bits."""
     for asked in plan:
-        splits = [read_result(path) for path in sorted(results.glob(f"{asked.name}-split-*.json"))]
+        splits = [read_result(path) for path in files_of(results, asked.name)]
         if not splits:
             continue
         there, back = summary(splits), summary(splits, 1)
@@ -149,6 +156,11 @@ def lines(results: Path, printed: Printed, plan: Sequence[Asked] = PLAN) -> Iter
             paper = printed.get((PRINTED.get(asked.method, asked.method), length), {}) if own else {}
             shown = "" if bits == ALL_BITS else bits
             yield Line(asked.label, shown, rates, dict(paper), len(splits), back[bits], made)
+
+
+def files_of(results: Path, name: str) -> list[Path]:
+    """The results of a method, a file a split: of the paper's splits where there are some, else of ours."""
+    return sorted(results.glob(f"{name}-{PAPER}-[0-9]*.json")) or sorted(results.glob(f"{name}-split-[0-9]*.json"))
 
 
 def write_page(results: Path, rows: Sequence[Line]) -> Path:
@@ -168,7 +180,7 @@ def page(results: Path, rows: Sequence[Line]) -> str:
 
 def notes_on_data(results: Path) -> list[str]:
     """What is to be known of the pictures that were measured on, each once; a note that says more stands for one."""
-    notes = sorted({read_result(path)["note"] for path in results.glob("*-split-*.json")} - {""})
+    notes = sorted({read_result(path)["note"] for path in files_of(results, "*")} - {""})
     return [note for note in notes if not any(note != other and note in other for other in notes)]
 
 
