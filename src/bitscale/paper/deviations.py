@@ -16,7 +16,8 @@ ALWAYS = (
     "The paper announces BS-DSCH and prints no number of it. The main tables have no 8 bits, tabadd4 has no PCA-RR, "
     "ITQ, SH and LSH; where we measured them, nothing stands in brackets.",
     "The paper's CNN features are AlexNet's (4,096 values). Its fully connected layers are not to be had here, so "
-    "-CNN rows are on the network that the row names, which is the better one: where they beat DRSCH, this is why.",
+    "-CNN rows are on the network that the row names, which is the better one on photographs, not on digits: where "
+    "they beat the paper's DRSCH, or ours as printed, this is why.",
     "tab222 (CUHK03) is measured on the part of its pictures that could be had, which is told beside the table. tab3 "
     "and tab6 (NUS-WIDE) need pictures that only their owners give out; `bitscale reproduce tab3` runs once they are "
     "there.",
