@@ -27,7 +27,6 @@ from bitscale.cli.progress import progress_bar, training_bar
 
 if TYPE_CHECKING:
     from bitscale.data.people import People
-    from bitscale.reid.persons import PersonSplit
     from bitscale.reid.who import Answer
 
 app = typer.Typer(
@@ -194,6 +193,9 @@ def who(
         show_page(html, as_json)
 
 
+PROTOCOLS = "Of CUHK03: paper (1,160 / 100 / 100 persons), testsets (of cuhk-03.mat), or a file (767 / 700), --multi."
+
+
 @app.command("measure")
 def measure(
     source: Source,
@@ -204,10 +206,7 @@ def measure(
     features: Annotated[str, typer.Option(help="pixels, mobilenetv2@112, openvino:FILE.xml, onnx:FILE.")] = "pixels",
     style: Style = None,
     csv: Csv = None,
-    splits: Annotated[
-        int | None,
-        typer.Option(min=1, help="How many; our own share no person.", show_default="3; of a protocol, all it has"),
-    ] = None,
+    splits: Annotated[int | None, typer.Option(min=1, help="How many; 3, or all that a protocol has.")] = None,
     persons: Annotated[int, typer.Option(min=2, help="In each test set.")] = 100,
     multi: Annotated[bool, typer.Option("--multi", help="All gallery pictures, with MAP, not one a person.")] = False,
     setting: Annotated[
@@ -217,14 +216,7 @@ def measure(
         str, typer.Option(help="Features whose codes a network on crops learns to give, as openvino:FILE.xml.")
     ] = "",
     recipe: Annotated[str, typer.Option(help="Of a deep method: persons, ours, as-printed.")] = "persons",
-    protocol: Annotated[
-        str | None,
-        typer.Option(
-            help="Of CUHK03: paper (1,160 / 100 / 100 persons, ten splits), testsets (the 20 of cuhk-03.mat), or a "
-            "published split file (767 / 700 persons), which implies --multi.",
-            show_default=False,
-        ),
-    ] = None,
+    protocol: Annotated[str | None, typer.Option(help=PROTOCOLS, show_default=False)] = None,
     choosing: Annotated[
         bool, typer.Option("--choosing", help="On persons that no split tests: a trial, written to trials.json.")
     ] = False,
@@ -245,7 +237,7 @@ def measure(
     from bitscale.reid.measure import measure as run
     from bitscale.reid.persons import SPLITS
     from bitscale.reid.persons import choosing as apart
-    from bitscale.reid.protocols import PAPER, TESTSETS
+    from bitscale.reid.protocols import PAPER, TESTSETS, splits_of
     from bitscale.reid.trials import trial
 
     try:
@@ -276,21 +268,6 @@ def measure(
             say(f"  MAP {100 * sum(averages) / len(averages):.1f}")
     for note in dict.fromkeys(one["note"] for one in found if one["note"]):
         say(f"  {note}")
-
-
-def splits_of(people: People, source: Path, protocol: str | None, splits: int | None, tested: int) -> list[PersonSplit]:
-    """The splits to measure on: ours, or those of a protocol."""
-    from bitscale.reid.persons import SPLITS, published, split
-    from bitscale.reid.protocols import PAPER, PAPER_SPLITS, TESTSETS, listed_count, listed_split, paper_split
-
-    if protocol is None:
-        n = splits or SPLITS
-        return [split(people, i, splits=n, tested=tested) for i in range(n)]
-    if protocol == PAPER:
-        return [paper_split(people, i, tested=tested) for i in range(splits or PAPER_SPLITS)]
-    if protocol == TESTSETS:
-        return [listed_split(people, source, i) for i in range(splits or listed_count(source))]
-    return [published(people, Path(protocol))]
 
 
 def loaded(source: Path, style: str | None, csv: Path | None) -> People:

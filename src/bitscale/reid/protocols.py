@@ -16,11 +16,23 @@ from bitscale.data.sets.cuhk03 import IN_THE_PAPER
 from bitscale.data.sets.cuhk03_mat import MAT, read_testsets
 from bitscale.data.split import check_seed
 from bitscale.errors import DataError, InputError
-from bitscale.reid.persons import PersonSplit, across, parted
+from bitscale.reid.persons import SPLITS, PersonSplit, across, parted, published, split
 
 PAPER, TESTSETS = "paper", "testsets"
-PAPER_SPLITS, TESTED, VALIDATED = 10, 100, 100
+PAPER_SPLITS, TESTED, VALIDATED = 10, 100, 100  # 1,160 are left
 PAIRS = ("1-", "2-", "3-")  # persons are called by their camera pair
+
+
+def splits_of(people: People, source: Path, protocol: str | None, splits: int | None, tested: int) -> list[PersonSplit]:
+    """The splits to measure on: ours, those of a protocol, or the one of a published file."""
+    if protocol is None:
+        n = splits or SPLITS
+        return [split(people, i, splits=n, tested=tested) for i in range(n)]
+    if protocol == PAPER:
+        return [paper_split(people, i, tested=tested) for i in range(splits or PAPER_SPLITS)]
+    if protocol == TESTSETS:
+        return [listed_split(people, source, i) for i in range(splits or listed_count(source))]
+    return [published(people, Path(protocol))]
 
 
 def in_the_paper(people: People) -> People:
