@@ -1,6 +1,6 @@
 """Put measured numbers into the README, between its markers, and write the pages made of them; nobody types them.
 
-python benchmarks/quote.py            rewrite README.md, docs/baselines.md, docs/learning.md and docs/paper.md
+python benchmarks/quote.py            rewrite README.md, pages of docs/, and the report with its figures
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from pathlib import Path
 from bitscale.capacity.measured import measured, slope
 from bitscale.capacity.plan import plans
 from bitscale.paper import whole_plan
-from bitscale.paper.report import markdown
+from bitscale.paper.persons import paper_rates
+from bitscale.paper.report import PAGE, draw_figures, html, markdown
+from bitscale.reid.table import PAGE as PERSONS_PAGE
+from bitscale.reid.table import PLAN, lines, page, second_track
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = {
@@ -278,9 +281,17 @@ def pages(root: Path) -> dict[Path, str]:
             capacity_table(),
         ),
         docs / "paper.md": markdown(whole_plan(), results / "paper", "../results/paper/figures/"),
+        results / "paper" / PAGE: html(whole_plan(), results / "paper"),
+        results / "reid" / PERSONS_PAGE: persons_page(results / "reid"),
     }
 
 
+def persons_page(folder: Path) -> str:
+    """The table of persons."""
+    return page(folder, list(lines(folder, paper_rates(), (*PLAN, *second_track(Path())))))
+
+
 if __name__ == "__main__":
+    draw_figures(whole_plan(), ROOT / "results" / "paper")
     for path, text in pages(ROOT).items():
         path.write_text(text)

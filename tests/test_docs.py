@@ -7,6 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from bitscale.paper import whole_plan
+from bitscale.paper.figures import drawn_from, figures
+from bitscale.paper.record import read_all
+from bitscale.paper.report import FIGURES
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -23,6 +28,13 @@ def test_pages_quote_what_was_measured():
 
     for path, text in pages(ROOT).items():
         assert path.read_text() == text, f"{path.name}: run benchmarks/quote.py"
+
+
+def test_figures_show_what_was_measured():
+    folder = ROOT / "results" / "paper"
+    drawn = {figure.name: figure.digest for figure in figures(whole_plan(), read_all(folder))}
+    there = {name: drawn_from(folder / FIGURES / f"{name}.png") for name in drawn}
+    assert there == drawn, "run benchmarks/quote.py"
 
 
 @pytest.mark.slow

@@ -57,8 +57,9 @@ def test_unknown_words_are_wrong_usage(here):
     done = inside("reproduce", "tab9")
     assert done.returncode == 2
     assert "the paper has no 'tab9'" in done.stderr
-    told = json.loads(inside("reproduce", "--only", "nonsense", "--json").stdout)
-    assert told["error"]["exit_code"] == 2
+    for words in (["--only", "nonsense"], ["cuhk03", "--only", "nonsense"], ["cuhk03", "--quick"]):
+        told = json.loads(inside("reproduce", *words, "--json").stdout)
+        assert told["error"]["exit_code"] == 2
 
 
 @pytest.mark.slow

@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bitscale.errors import InputError
 from bitscale.paper import rows
 from bitscale.paper.blocks import to_markdown
 from bitscale.paper.persons import paper_rates, person_blocks
+from bitscale.reid.table import PLAN, chosen
 
 KEPT = Path(__file__).parents[2] / "results" / "reid"
 
@@ -30,6 +32,7 @@ def test_status_has_the_mean_over_splits(results):
     [row] = [row for row in there if row.metric == "cmc@5"]
     assert (row.ours, row.paper, row.recipe) == (pytest.approx(np.mean(rates), abs=0.01), 46.66, "persons")
     assert row.protocol == f"{len(files)} random splits"
+    assert (row.network, row.optimizer, row.iterations) == ("paper-net+recipe", "adam", 1_500)
 
 
 def test_nothing_measured_is_nothing_told(tmp_path):
@@ -45,3 +48,21 @@ def test_the_report_has_the_table(results):
     assert "| DRSCH | 64 |" in text
     assert "(22.0)**" in text
     assert "| DRSCH | 64 relaxed |" in text
+    assert "`persons`, paper-net+recipe, adam, 1,500 iterations |" in text
+
+
+def test_a_note_that_says_more_stands_for_the_shorter_one(results):
+    notes = ["40 of 1,467 persons.", "40 of 1,467 persons. 1 picture was left out.", ""]
+    for path, note in zip(sorted((results.parent / "reid").glob("*.json")), notes, strict=True):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "note": note}))
+    text = to_markdown(person_blocks(results))
+    assert text.count("40 of 1,467 persons") == 1
+    assert "1 picture was left out." in text
+
+
+def test_methods_are_chosen_by_any_of_their_names():
+    assert {asked.method for asked in chosen(PLAN, ["ksh-cnn"])} == {"ksh"}
+    assert [asked.name for asked in chosen(PLAN, ["dsrh-128", "fpnn"])] == ["dsrh-128", "fpnn"]
+    assert chosen(PLAN, []) == PLAN
+    with pytest.raises(InputError, match=r"no method 'kis'.*kissme"):
+        chosen(PLAN, ["kissme", "kis"])

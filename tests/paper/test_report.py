@@ -1,6 +1,8 @@
 """Figures and report: made of the records alone, nothing from outside, marks where ours is above the paper's."""
 
 import re
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,14 +10,16 @@ from PIL import Image
 
 import bitscale as bs
 from bitscale.errors import FileError
-from bitscale.paper import Cell, in_table, rows
+from bitscale.paper import Cell, in_table, rows, whole_plan
 from bitscale.paper.blocks import Entry, Grid, Heading, Pictures, Text, to_html, to_markdown
+from bitscale.paper.cells import RANDOM
 from bitscale.paper.contents import contents
-from bitscale.paper.figures import draw, figures
-from bitscale.paper.record import read_all, with_run, write
+from bitscale.paper.figures import ORDER, Figure, Line, against_bits, caption, draw, drawn_from, figures, style
+from bitscale.paper.record import TIMING, read_all, with_run, write
 from bitscale.paper.report import markdown
 from bitscale.paper.retrieval import EDGE, GAP, RED, ZOOM, nearest, picture, queries_of
 
+RESULTS = Path(__file__).parents[2] / "results" / "paper"
 CELLS = (
     *(Cell("mnist", "drsch", bits, bits, "ours", iterations=2000, group="a") for bits in (8, 16, 64)),
     *(Cell("mnist", "nested", bits, 64, "ours", iterations=2000, seeds=(0, 1)) for bits in (8, 64)),
@@ -50,13 +54,14 @@ def results(tmp_path):
 
 def test_the_page(results):
     text = markdown(CELLS, results, "figures/")
-    assert "8 of 9 cells are measured" in text
+    assert "8 of 9 cells are measured: MNIST 6 of 6, CIFAR-10 2 of 2, the sample 0 of 1." in text
     assert "| DRSCH | **99.00 (96.92)** | 90.00 (98.09) | `ours`, paper-net+recipe, adam, 2,000 iterations |" in text
     assert "90.50 ± 0.71" in text  # nested over two seeds
     assert "62.00 (61.46)" in text  # above what one table prints, but not above the larger of the two
     assert "**62.00" not in text
     assert "| LSH | 12.00 (22.65) |  | pixels |" in text
-    assert re.search(r"\| mnist \| LSH \| 16 \| defaults \| -10\.6 \| random", text)
+    assert "| MNIST | LSH | pixels | 16: -10.6 | random" in text
+    assert re.search(r"\| MNIST \| DRSCH \| `ours`, 2,000 iterations \| 64: -8\.1 \|", text)
     assert "`beta_end=2.0`" in text
     assert "1,234" in text
 
@@ -94,6 +99,60 @@ def test_figures_are_of_the_records(results):
     assert {line.name: line.points for line in drawn["mnist-weights"].lines} == {"nested": [(1.0, 1.0), (2.0, 0.5)]}
     assert {line.name for line in drawn["mnist-precision-k"].lines} == {"drsch", "nested"}
     assert drawn["mnist-ham2"].lines[0].points[0] == (8, 89.0)
+    assert drawn["mnist-map"].title == "MNIST: MAP, the paper's dashed"
+
+
+def test_a_longer_training_is_in_no_figure_whatever_stands_first(results):
+    long = Cell("mnist", "nested", 8, 64, "ours", iterations=20_000)
+    write(results / f"{long.name}.json", with_run(long, None, run(long, 0, 99.9)))
+    drawn = {figure.name: figure for figure in figures((long, *CELLS), read_all(results))}
+    curve = {line.name: line.points for line in drawn["mnist-map"].lines}
+    assert curve["nested"] == [(8, 90.5), (64, 90.5)]
+
+
+def test_a_method_looks_alike_in_all_figures_and_like_no_other():
+    looks = {method: tuple(sorted(style(Line(method, [], method=method)).items())) for method in ORDER}
+    assert len(set(looks.values())) == len(ORDER)
+    assert {cell.method for cell in whole_plan()} == set(ORDER)
+    lines = against_bits([(cell, run(cell, 0, 50.0)) for cell in reversed(CELLS[:6])], "map")
+    assert [line.name for line in lines] == ["drsch", "nested", "lsh"]
+
+
+@pytest.mark.slow
+def test_a_figure_is_drawn_anew_only_where_it_changed(tmp_path):
+    figure = Figure("mnist-map", "t", "bits", "%", (Line("drsch", [(8.0, 1.0)], method="drsch"),))
+    assert drawn_from(tmp_path / "mnist-map.png") is None
+    path = draw(figure, tmp_path)
+    before = path.stat().st_mtime_ns
+    assert drawn_from(path) == figure.digest
+    assert draw(figure, tmp_path).stat().st_mtime_ns == before
+    other = replace(figure, lines=(Line("drsch", [(8.0, 2.0)], method="drsch"),))
+    assert other.digest != figure.digest
+    assert drawn_from(draw(other, tmp_path)) == other.digest
+    path.write_bytes(b"no picture")
+    assert drawn_from(path) is None
+
+
+def test_captions_name_the_figure_of_the_paper():
+    assert caption("cifar10-ham2") == "CIFAR-10: precision within Hamming radius 2 (fig:cifar10_hamm_dist)"
+    assert caption("cifar20-bit-scalable") == "CIFAR-20: precision@500, one model and many (fig:comp)"
+    assert caption("mirflickr-map") == "MIRFLICKR: MAP against bits"
+    assert "mistakes in red (fig:short)" in caption("cifar10-retrieval")
+    assert caption("something-else") == "something else"
+    for figure in figures(whole_plan(), read_all(RESULTS)):
+        assert ":" in caption(figure.name)
+
+
+def test_health_tells_a_model_once(tmp_path):
+    cell = Cell("mnist", "bs-drsch", 8, 64, "ours", iterations=2000)
+    drawn = replace(cell, seeds=(3,), metric=RANDOM)
+    write(tmp_path / f"{cell.name}.json", with_run(cell, None, run(cell, 0, 90.0)))
+    found = run(drawn, 3, 91.0)
+    found["scores"] |= {RANDOM: 80.0, f"{RANDOM}-best": 85.0}
+    write(tmp_path / f"{drawn.name}.json", with_run(drawn, None, found))
+    text = markdown((cell, drawn), tmp_path, "figures/")
+    assert text.partition("## Health")[2].count("| BS-DRSCH | 8 |") == 1
+    assert "| 8 | 3 | 91.00 | 80.00 | 85.00 |" in text
 
 
 @pytest.mark.slow
@@ -115,6 +174,18 @@ def test_rows_for_machines(results):
     assert by_place["tab222", "cuhk03", "drsch", 64, "cmc@1"]["paper"] == 21.96
     assert by_place["tabtime", "mnist", "ksh", 64, "h+s"]["paper"] == in_table("tabtime", "mnist", "ksh", 64, "h+s")
     assert by_place["sample", "sample", "lsh", 16, "map"]["ours"] is None
+    assert by_place["ablations", "cifar10", "dsch", 64, "map"]["settings"] == {"beta_end": 2.0}
+
+
+def test_rows_of_times_and_of_persons_follow_the_methods_asked_for(results):
+    path = results / "timing-mnist.json"
+    timed = {"recipe": "ours", "network": "paper-net", "features": "pixels", "f+h+s": 1.0}
+    write(path, {"dataset": "mnist", "methods": {"nested": {**timed, "h+s": None}}}, TIMING)
+    found = rows((), results, ["tab222", "tabtime"], ["nested", "kissme"])
+    assert {(row.table, row.method, row.metric) for row in found if row.table == "tabtime"} == {
+        ("tabtime", "nested", "f+h+s")  # what neither the paper nor we can measure is no place
+    }
+    assert {row.method for row in found if row.table == "tab222"} == {"kissme"}
 
 
 def test_blocks_in_both_forms(tmp_path):
@@ -127,6 +198,9 @@ def test_blocks_in_both_forms(tmp_path):
     page = to_html(blocks, "T")
     assert "one <code>two</code>" in page
     assert '<td>x&lt;y</td><td class="above">1.0</td>' in page
+    worded = to_html([Grid(("a", "why"), ((Entry("1.0"), Entry("words enough to be broken into lines")),))], "T")
+    assert '<th>a</th><th class="words">why</th>' in worded  # beside numbers, which are not
+    assert '<td>1.0</td><td class="words">words enough' in worded
 
 
 @pytest.mark.slow

@@ -193,6 +193,9 @@ def who(
         show_page(html, as_json)
 
 
+PROTOCOLS = "Of CUHK03: paper (1,160 / 100 / 100 persons), testsets (of cuhk-03.mat), or a file (767 / 700), --multi."
+
+
 @app.command("measure")
 def measure(
     source: Source,
@@ -203,7 +206,7 @@ def measure(
     features: Annotated[str, typer.Option(help="pixels, mobilenetv2@112, openvino:FILE.xml, onnx:FILE.")] = "pixels",
     style: Style = None,
     csv: Csv = None,
-    splits: Annotated[int, typer.Option(min=1, help="How many; their test sets share no person.")] = 3,
+    splits: Annotated[int | None, typer.Option(min=1, help="How many; 3, or all that a protocol has.")] = None,
     persons: Annotated[int, typer.Option(min=2, help="In each test set.")] = 100,
     multi: Annotated[bool, typer.Option("--multi", help="All gallery pictures, with MAP, not one a person.")] = False,
     setting: Annotated[
@@ -213,10 +216,7 @@ def measure(
         str, typer.Option(help="Features whose codes a network on crops learns to give, as openvino:FILE.xml.")
     ] = "",
     recipe: Annotated[str, typer.Option(help="Of a deep method: persons, ours, as-printed.")] = "persons",
-    protocol: Annotated[
-        Path | None,
-        typer.Option(help="A published split file of CUHK03 (767 / 700 persons); implies --multi.", show_default=False),
-    ] = None,
+    protocol: Annotated[str | None, typer.Option(help=PROTOCOLS, show_default=False)] = None,
     choosing: Annotated[
         bool, typer.Option("--choosing", help="On persons that no split tests: a trial, written to trials.json.")
     ] = False,
@@ -235,8 +235,9 @@ def measure(
     from bitscale.reid.evaluate import How
     from bitscale.reid.measure import Asked, prepared, summary
     from bitscale.reid.measure import measure as run
+    from bitscale.reid.persons import SPLITS
     from bitscale.reid.persons import choosing as apart
-    from bitscale.reid.persons import published, split
+    from bitscale.reid.protocols import PAPER, TESTSETS, splits_of
     from bitscale.reid.trials import trial
 
     try:
@@ -248,14 +249,13 @@ def measure(
     given = named_values(setting or [], "--set", "iterations=2000")
     asked = Asked(method, lengths, features, recipe, given, teacher=teacher)
     people = prepared(asked, loaded(source, style, csv))
-    how = How("multi" if multi or protocol else "single")
+    how = How("multi" if multi or protocol not in (None, PAPER, TESTSETS) else "single")
     with training_bar(as_json) as show:
         if choosing:
-            found = [trial(asked, apart(people, splits=splits, tested=persons), results, how=how, progress=show)]
+            apart_ones = apart(people, splits=splits or SPLITS, tested=persons)
+            found = [trial(asked, apart_ones, results, how=how, progress=show)]
         else:
-            numbers = () if protocol else range(splits)
-            parts = [published(people, protocol)] if protocol else []
-            parts += [split(people, number, splits=splits, tested=persons) for number in numbers]
+            parts = splits_of(people, source, protocol, splits, persons)
             found = [run(asked, one, results, how=how, progress=show) for one in parts]
     if as_json:
         emit({"results": found})

@@ -59,6 +59,8 @@ def reproduce(
     if set(words) & set(NAMES):
         if set(words) - set(NAMES):
             raise UsageError("the table of persons is measured on its own: bitscale reproduce cuhk03 --root DIR")
+        if quick:
+            raise UsageError("there is no small version of the table of persons: no pictures of people are bundled.")
         with one_line(as_json) as show:
             reproduce_persons(root, only or [], status, as_json, show, force)
         return
@@ -72,7 +74,7 @@ def reproduce(
         check_report(places.results, {cell.dataset for cell in plan}, force)
         with one_line(as_json) as show:
             outcome = measure(cells, places, show, times=timed_datasets(words, root, quick), plan=plan)
-    listed = rows(cells, places.results, asked_tables(words, quick))
+    listed = rows(cells, places.results, asked_tables(words, quick), only or [])
     if status:
         tell_status(listed, as_json)
         return
@@ -146,6 +148,7 @@ def _numbers(row: Row) -> list[str]:
 def tag(row: Row) -> str:
     """What a number was made with."""
     how = [row.recipe if row.network else row.features, row.network, row.optimizer]
+    how += [f"{name}={value}" for name, value in row.settings.items()]
     how += [] if row.iterations is None else [f"{row.iterations:,} iterations"]
     how += [f"mean of {len(row.seeds)} seeds"] if len(row.seeds) > 1 else []
     return ", ".join(word for word in how if word)

@@ -9,11 +9,25 @@ from pathlib import Path
 import typer
 
 from bitscale.cli.destinations import PERSONS, check_there
-from bitscale.cli.output import COULD_NOT, emit, print_table, say
+from bitscale.cli.output import COULD_NOT, UsageError, emit, print_table, say
 from bitscale.data.root import data_root
+from bitscale.errors import InputError
 from bitscale.paper.persons import paper_rates
 from bitscale.reid.evaluate import RANKS
-from bitscale.reid.table import HOW_MEASURED, PAGE, PERSON_NETWORK, PLAN, Line, fill, lines, second_track, write_page
+from bitscale.reid.table import (
+    HOW_MEASURED,
+    HOW_RELAXED,
+    PAGE,
+    PERSON_NETWORK,
+    PLAN,
+    Line,
+    chosen,
+    fill,
+    lines,
+    notes_on_data,
+    second_track,
+    write_page,
+)
 from bitscale.views.tables import Table
 
 NAMES = ("cuhk03", "tab222")
@@ -28,12 +42,15 @@ def reproduce_persons(
         check_there(RESULTS / PAGE, PERSONS, force)
     home = root if root is not None else data_root(None) / "cuhk03"
     weights = data_root(None) / "weights"
-    plan = (*PLAN, *second_track(weights))
-    there = plan if (weights / PERSON_NETWORK).is_file() else PLAN
-    failed = {} if status else fill(home, RESULTS, only=only, plan=there, show=show)
+    try:
+        plan = chosen((*PLAN, *second_track(weights)), only)
+    except InputError as error:
+        raise UsageError(str(error)) from None
+    there = plan if (weights / PERSON_NETWORK).is_file() else [asked for asked in plan if asked in PLAN]
+    failed = {} if status else fill(home, RESULTS, plan=there, show=show)
     rows = list(lines(RESULTS, paper_rates(), plan))
-    if rows and not status:
-        write_page(RESULTS, rows)
+    if not status and (whole := list(lines(RESULTS, paper_rates(), (*PLAN, *second_track(weights))))):
+        write_page(RESULTS, whole)
     if as_json:
         emit({"rows": [asdict(row) for row in rows], "failed": failed, "results": str(RESULTS)})
     else:
@@ -46,7 +63,7 @@ def reproduce_persons(
 
 def table_of(rows: list[Line]) -> Table:
     """For people: percent, mean of the splits and spread, the paper's rank-1 beside."""
-    heads = ["method", "bits", *(f"rank-{k}" for k in RANKS), "paper", "back", "splits"]
+    heads = ["method", "bits", *(f"rank-{k}" for k in RANKS), "paper", "back", "splits", "made with"]
     cells = [
         [
             row.method,
@@ -55,7 +72,9 @@ def table_of(rows: list[Line]) -> Table:
             f"{row.paper[1]:.2f}" if 1 in row.paper else "",
             f"{row.back[1][0]:.1f}",
             str(row.splits),
+            str(row.made).replace("`", ""),
         ]
         for row in rows
     ]
-    return Table("CUHK03 (tab222)", heads, cells, [HOW_MEASURED])
+    notes = [HOW_MEASURED, HOW_RELAXED, *(notes_on_data(RESULTS) if rows else [])]
+    return Table("CUHK03 (tab222)", heads, cells, notes)

@@ -50,6 +50,11 @@ class People:
         """How many persons there are pictures of."""
         return len(np.unique(self.persons))
 
+    @property
+    def n_cameras(self) -> int:
+        """How many cameras took them."""
+        return len(np.unique(self.cameras))
+
     def take(self, rows: Int) -> People:
         """Some pictures, lazily; names keep their numbers."""
         times = None if self.times is None else self.times[rows]

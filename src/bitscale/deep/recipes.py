@@ -109,7 +109,7 @@ def _coloured(image: np.ndarray[Any, Any]) -> bool:
 
 
 def _ours(parts: Parts, vectors: bool, seen: Seen | None) -> Choice:
-    """Chosen on held-out training images: see docs/learning.md."""
+    """Chosen on held-out training images: see docs/recipes.md."""
     settings: dict[str, Any] = {"beta_end": 10.0, "scale_rate": 10.0}
     if parts.nested:
         settings |= {"proxy_weight": 1.0}

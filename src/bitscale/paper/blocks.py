@@ -13,17 +13,18 @@ STYLE = """
 :root{color-scheme:light dark;--ink:#1c2128;--soft:#5c6773;--paper:#fff;--line:#dfe3e8;--good:#157a4a;--bad:#a33a2a}
 @media (prefers-color-scheme:dark){:root{--ink:#e6e9ee;--soft:#9aa5b1;--paper:#14171b;--line:#2f353d;--good:#4cc38a;
 --bad:#e5806f}}
-body{margin:0 auto;max-width:72rem;padding:2rem clamp(1rem,4vw,3rem);color:var(--ink);background:var(--paper);
+body{margin:0 auto;max-width:84rem;padding:2rem clamp(1rem,4vw,3rem);color:var(--ink);background:var(--paper);
 font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif}
 h1{font-size:1.6rem}h2{font-size:1.2rem;margin-top:2.4rem;border-top:1px solid var(--line);padding-top:1rem}
 h3{font-size:1rem;margin-top:1.6rem}.wide{overflow-x:auto}
 table{border-collapse:collapse;font-size:.86rem;font-variant-numeric:tabular-nums;margin:.6rem 0}
-th,td{padding:.25rem .7rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
-th:first-child,td:first-child{text-align:left}th{color:var(--soft);font-weight:600}
+th,td{padding:.25rem .55rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
+th:first-child,td:first-child,th.words,td.words{text-align:left}td.words{white-space:normal;min-width:16rem}th{color:var(--soft);font-weight:600}
 .above{color:var(--good);font-weight:600}.below{color:var(--bad)}
 .pictures{display:grid;grid-template-columns:repeat(auto-fill,minmax(20rem,1fr));gap:1rem}
 figure{margin:0}img{max-width:100%;background:#fff;border-radius:6px}figcaption{color:var(--soft);font-size:.85rem}
 """
+LONG_WORDS = 28  # characters from which a column is words, not numbers
 
 
 @dataclass(frozen=True)
@@ -108,9 +109,7 @@ def _html(block: Block) -> str:
     if isinstance(block, Text):
         return f"<li>{_words(block.text)}</li>" if block.point else f"<p>{_words(block.text)}</p>"
     if isinstance(block, Grid):
-        head = "".join(f"<th>{_words(name)}</th>" for name in block.columns)
-        rows = "".join("<tr>" + "".join(_cell(entry) for entry in row) + "</tr>" for row in block.rows)
-        return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+        return _table(block)
     shown = "".join(
         f'<figure><img src="data:image/png;base64,{base64.b64encode(file.read_bytes()).decode()}" alt="{escape(said)}">'
         f"<figcaption>{escape(said)}</figcaption></figure>"
@@ -119,9 +118,18 @@ def _html(block: Block) -> str:
     return f'<div class="pictures">{shown}</div>'
 
 
-def _cell(entry: Entry) -> str:
-    mark = f' class="{entry.mark}"' if entry.mark else ""
-    return f"<td{mark}>{_words(entry.text)}</td>"
+def _table(grid: Grid) -> str:
+    """Numbers to the right on one line; columns of words are broken into lines."""
+    wordy = [any(len(row[i].text) > LONG_WORDS for row in grid.rows) for i in range(len(grid.columns))]
+    head = "".join(_cell("th", Entry(name), words) for name, words in zip(grid.columns, wordy, strict=True))
+    rows = ("".join(_cell("td", entry, words) for entry, words in zip(row, wordy, strict=True)) for row in grid.rows)
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _cell(kind: str, entry: Entry, words: bool) -> str:
+    marks = " ".join(mark for mark in (entry.mark, "words" if words else "") if mark)
+    return f"<{kind}" + (f' class="{marks}"' if marks else "") + f">{_words(entry.text)}</{kind}>"
 
 
 def _words(text: str) -> str:

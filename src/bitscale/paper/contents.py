@@ -9,20 +9,18 @@ from typing import Any
 from bitscale.paper.blocks import Block, Entry, Grid, Heading, Pictures, Text
 from bitscale.paper.cells import ABLATION, LENGTHS, RANDOM, SECOND, Cell
 from bitscale.paper.deviations import ALWAYS, APART, cause
+from bitscale.paper.figures import caption
 from bitscale.paper.measure import ASYMMETRIC
-from bitscale.paper.numbers import MAIN, SCALABLE, TIMES, printed, to_beat
+from bitscale.paper.numbers import MAIN, SCALABLE, TIMES, TITLES, printed, to_beat
 from bitscale.paper.persons import person_blocks
 from bitscale.paper.record import TIMING, Record, read
 
-TITLES = {"mnist": "MNIST", "cifar10": "CIFAR-10", "cifar20": "CIFAR-20", "nus-wide": "NUS-WIDE"}
 Measured = Mapping[str, Record]
 RowKey = tuple[str, str, int | None, str]  # method, recipe, iterations, features
 
 
 def contents(cells: Sequence[Cell], records: Measured, results: Path) -> list[Block]:
     """The whole report, from the records of some cells."""
-    named = dict.fromkeys(cell.name for cell in cells)
-    there = sum(name in records for name in named)
     blocks: list[Block] = [
         Heading("The paper's tables, reproduced", 1),
         Text(
@@ -30,14 +28,16 @@ def contents(cells: Sequence[Cell], records: Measured, results: Path) -> list[Bl
             "the query set, each leaving itself out. MAP in percent; in brackets what the paper prints; bold (green) "
             "where ours is above it; ± is the standard deviation over the seeds of the model."
         ),
-        Text(f"{there} of {len(named)} cells are measured."),
+        Text(progress(cells, records)),
     ]
     for dataset, title in TITLES.items():
+        if dataset not in MAIN:
+            continue
         lot = [cell for cell in cells if cell.dataset == dataset and cell.name in records]
         lot = [cell for cell in lot if not (cell.held_out or cell.second) and cell.metric == "map"]
         if lot:
             blocks += dataset_blocks(dataset, title, lot, records)
-    for dataset in dict.fromkeys(cell.dataset for cell in cells if cell.dataset not in TITLES):
+    for dataset in dict.fromkeys(cell.dataset for cell in cells if cell.dataset not in MAIN):
         blocks += other_blocks(dataset, [cell for cell in cells if cell.dataset == dataset], records)
     blocks += person_blocks(results)
     blocks += second_blocks([cell for cell in cells if cell.second], records)
@@ -45,6 +45,17 @@ def contents(cells: Sequence[Cell], records: Measured, results: Path) -> list[Bl
     blocks += timing_blocks(results)
     blocks += deviation_blocks(cells, records)
     return [*blocks, *health_blocks(cells, records), *picture_blocks(results / "figures")]
+
+
+def progress(cells: Sequence[Cell], records: Measured) -> str:
+    """How many cells are measured, dataset by dataset."""
+    lots: dict[str, set[str]] = {}
+    for cell in cells:
+        lots.setdefault(cell.dataset, set()).add(cell.name)
+    there = {dataset: sum(name in records for name in names) for dataset, names in lots.items()}
+    parts = [f"{TITLES.get(dataset, dataset)} {there[dataset]} of {len(names)}" for dataset, names in lots.items()]
+    whole = sum(len(names) for names in lots.values())
+    return f"{sum(there.values())} of {whole} cells are measured: {', '.join(parts)}."
 
 
 def dataset_blocks(dataset: str, title: str, cells: Sequence[Cell], records: Measured) -> list[Block]:
@@ -106,7 +117,7 @@ def other_blocks(dataset: str, cells: Sequence[Cell], records: Measured) -> list
         return []
     chance = records[lot[0].name]["chance_map"]
     return [
-        Heading(dataset),
+        Heading(TITLES.get(dataset, dataset)),
         Text(f"Not in the paper; method against method. The MAP of a random ranking is {chance:.2f}."),
         table_grid(dataset, lot, records),
     ]
@@ -212,17 +223,22 @@ def _time(value: float | None) -> str:
 def deviation_blocks(cells: Sequence[Cell], records: Measured) -> list[Block]:
     """What differs everywhere, then every gap above three points with its likely cause."""
     blocks: list[Block] = [Heading("Where we part from the paper"), *(Text(line, point=True) for line in ALWAYS)]
-    rows = []
+    by_cause: dict[tuple[str, ...], list[tuple[int, float]]] = {}
     for cell in cells:
         goal = to_beat(cell.dataset, cell.method, cell.bits)
         if cell.name not in records or goal is None or cell.held_out or cell.metric != "map":
             continue
         gap = records[cell.name]["value"] - goal
         if abs(gap) > APART:
-            what = (cell.dataset, cell.method.upper(), str(cell.bits), cell.recipe, f"{gap:+.1f}")
-            rows.append(tuple(Entry(word) for word in (*what, cause(cell.method, cell.recipe, gap))))
+            made = cell.features if cell.network is None else f"`{cell.recipe}`, {cell.iterations:,} iterations"
+            about = (TITLES.get(cell.dataset, cell.dataset), cell.method.upper(), made)
+            by_cause.setdefault((*about, cause(cell.method, cell.recipe, gap)), []).append((cell.bits, gap))
+    rows = []
+    for (dataset, method, made, why), gaps in by_cause.items():
+        told = ", ".join(f"{bits}: {gap:+.1f}" for bits, gap in sorted(gaps))
+        rows.append(tuple(Entry(word) for word in (dataset, method, made, told, why)))
     if rows:
-        head = ("dataset", "method", "bits", "recipe", "ours - paper", "likely cause")
+        head = ("dataset", "method", "made with", "bits: ours - paper", "likely cause")
         blocks += [Text(f"Gaps above {APART:.0f} points:"), Grid(head, tuple(rows))]
     return blocks
 
@@ -231,11 +247,12 @@ def health_blocks(cells: Sequence[Cell], records: Measured) -> list[Block]:
     """Health of the codes beside MAP, at the shortest and the longest length."""
     rows = []
     for cell in cells:
-        if cell.bits in (LENGTHS[0], LENGTHS[-1]) and cell.name in records and not cell.held_out:
+        shown = cell.bits in (LENGTHS[0], LENGTHS[-1]) and not cell.held_out and cell.metric == "map"
+        if shown and cell.name in records:
             record = records[cell.name]
             health = record["health"]
-            words = [cell.dataset, cell.method.upper(), str(cell.bits), tag(_key(cell), record)]
-            words += [f"{record['scores']['map']:.2f}", str(health["constant_bits"])]
+            words = [TITLES.get(cell.dataset, cell.dataset), cell.method.upper(), str(cell.bits)]
+            words += [tag(_key(cell), record), f"{record['scores']['map']:.2f}", str(health["constant_bits"])]
             words += [f"{health['mean_correlation']:.3f}", f"{health['distinct_codes']:,}"]
             rows.append(tuple(Entry(word) for word in (*words, f"{health['largest_collision']:,}")))
     head = ("dataset", "method", "bits", "made with", "MAP", "constant bits", "mean correlation", "distinct codes")
@@ -249,5 +266,5 @@ def _key(cell: Cell) -> RowKey:
 
 def picture_blocks(folder: Path) -> list[Block]:
     """The figures that were drawn."""
-    files = tuple((path, path.stem.replace("-", " ")) for path in sorted(folder.glob("*.png")))
+    files = tuple((path, caption(path.stem)) for path in sorted(folder.glob("*.png")))
     return [Heading("Figures"), Pictures(files)] if files else []

@@ -16,7 +16,8 @@ ALWAYS = (
     "The paper announces BS-DSCH and prints no number of it. The main tables have no 8 bits, tabadd4 has no PCA-RR, "
     "ITQ, SH and LSH; where we measured them, nothing stands in brackets.",
     "The paper's CNN features are AlexNet's (4,096 values). Its fully connected layers are not to be had here, so "
-    "-CNN rows are on the network that the row names, which is the better one: where they beat DRSCH, this is why.",
+    "-CNN rows are on the network that the row names, which is the better one on photographs, not on digits: where "
+    "they beat the paper's DRSCH, or ours as printed, this is why.",
     "tab222 (CUHK03) is measured on the part of its pictures that could be had, which is told beside the table. tab3 "
     "and tab6 (NUS-WIDE) need pictures that only their owners give out; `bitscale reproduce tab3` runs once they are "
     "there.",
@@ -27,7 +28,8 @@ CAUSES = {
     "mlh": "the number of labelled images is not printed; we use all of them, which is more than its authors did",
     "bre": "BRE keeps distances, not labels, and its sample is not printed: 2,000 images here",
     "itq": "every step takes the best rotation; an implementation whose step does not lies near the table",
-    "pca-rr": "one random rotation; the printed value is outside the range over our seeds",
+    "pca-rr": "one random rotation, drawn once; the printed rows are not monotone in bits, and ITQ's, which starts "
+    "from it, lie below ours",
     "sh": "its preprocessing is not said; the printed row is near chance on MNIST, and above ours on CIFAR-10",
     "lsh": "random; the printed row is not monotone in bits",
     "ksh-cnn": "another network than AlexNet gives the features",

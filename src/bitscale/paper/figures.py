@@ -1,19 +1,27 @@
-"""The paper's figures drawn from the records: HAM2, precision@500 and precision@k, MAP beside the paper's, weights."""
+"""The paper's figures drawn from the records: HAM2, precision@500 and precision@k, MAP beside the paper's, weights.
+
+A picture carries a digest of what was drawn, so that one that no longer is what was measured is noticed and drawn anew.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from bitscale.errors import InputError
-from bitscale.paper.cells import KS, LENGTHS, LONGEST, OURS, PLAIN, Cell
-from bitscale.paper.numbers import SCALABLE, to_beat
+from bitscale.paper.cells import CLASSICAL, CNN, KS, LENGTHS, LONGEST, OURS, PLAIN, Cell
+from bitscale.paper.numbers import FIGURES, SCALABLE, TITLES, to_beat
 from bitscale.paper.record import Record, save
 
 SCALED = ("drsch", "dsch", "bs-drsch", "bs-dsch", "nested")
+ORDER = ("drsch", "dsch", "bs-drsch", "bs-dsch", "nested", "dsrh", "euclidean", *CNN, *CLASSICAL)  # of lines and names
+DIGEST = "Drawn from"  # the text in a picture's file
+DRAWN_AS = 2  # counted up where the drawing itself changes
 Points = list[tuple[float, float]]
 
 
@@ -24,7 +32,7 @@ class Line:
     name: str
     points: Points
     dashed: bool = False  # the paper's
-    colour: int = 0  # lines of one method share it
+    method: str = ""  # it has one colour and one mark in all figures
 
 
 @dataclass(frozen=True)
@@ -36,6 +44,12 @@ class Figure:
     x: str
     y: str
     lines: tuple[Line, ...]
+
+    @property
+    def digest(self) -> str:
+        """Of everything that is drawn."""
+        drawn = json.dumps([DRAWN_AS, asdict(self)], sort_keys=True)
+        return hashlib.sha256(drawn.encode()).hexdigest()[:16]
 
 
 def figures(cells: Iterable[Cell], records: Mapping[str, Record]) -> list[Figure]:
@@ -51,25 +65,53 @@ def figures(cells: Iterable[Cell], records: Mapping[str, Record]) -> list[Figure
 def dataset_figures(dataset: str, lot: Sequence[tuple[Cell, Record]]) -> list[Figure]:
     """The figures of one dataset, some of them perhaps without lines."""
     some, at_500 = scaled(lot), "precision@500"
+    beside = beside_paper(dataset, some)
+    dashed = ", the paper's dashed" if any(line.dashed for line in beside) else ""
     across = {  # name -> title and lines, bits across and percent up
         "ham2": ("precision within Hamming radius 2", against_bits(lot, "ham2")),
         "precision-500": (at_500, against_bits(lot, at_500)),
         "bit-scalable": (f"{at_500}, one model and many", against_bits(some, at_500)),
-        "map": ("MAP, the paper's dashed", beside_paper(dataset, some)),
+        "map": (f"MAP{dashed}", beside),
     }
-    drawn = [Figure(f"{dataset}-{n}", f"{dataset}: {t}", "bits", "%", lines) for n, (t, lines) in across.items()]
-    drawn.append(Figure(f"{dataset}-precision-k", f"{dataset}: precision@k at 64 bits", "k", "%", against_k(lot)))
-    told = f"{dataset}: learned weights, heaviest first"
+    title = TITLES.get(dataset, dataset)
+    drawn = [Figure(f"{dataset}-{n}", f"{title}: {t}", "bits", "%", lines) for n, (t, lines) in across.items()]
+    drawn.append(Figure(f"{dataset}-precision-k", f"{title}: precision@k at 64 bits", "k", "%", against_k(lot)))
+    told = f"{title}: learned weights, heaviest first"
     return [*drawn, Figure(f"{dataset}-weights", told, "bit", "weight over the first", weights(lot))]
 
 
 def table_cells(cells: Iterable[Cell]) -> list[Cell]:
-    """One cell a method and length: by the recipe and the budget of the tables, the first in the plan."""
+    """One cell a method and length: by the recipe and the budget of the tables, never a longer training."""
     chosen: dict[tuple[str, str, int], Cell] = {}
     for cell in cells:
-        if cell.recipe in (OURS, PLAIN) and not cell.held_out and cell.metric == "map":
-            chosen.setdefault((cell.dataset, cell.method, cell.bits), cell)
+        if cell.recipe in (OURS, PLAIN) and cell.metric == "map" and not (cell.held_out or cell.second):
+            place = (cell.dataset, cell.method, cell.bits)
+            before = chosen.setdefault(place, cell)
+            if (cell.iterations or 0) < (before.iterations or 0):
+                chosen[place] = cell
     return list(chosen.values())
+
+
+def caption(name: str) -> str:
+    """What a picture shows, and which of the paper's figures it is beside."""
+    dataset = next((known for known in TITLES if name.startswith(f"{known}-")), "")
+    what, stem = name.removeprefix(f"{dataset}-"), FIGURES.get(dataset)
+    about = {
+        "ham2": ("precision within Hamming radius 2", f"fig:{stem}_hamm_dist"),
+        "precision-500": ("precision@500 against bits", f"fig:{stem}_precision_500"),
+        "precision-k": ("precision@k at 64 bits", f"fig:{stem}_precision_k"),
+        "bit-scalable": ("precision@500, one model and many", "fig:comp"),
+        "map": ("MAP against bits" + (", the paper's dashed" if stem else ""), SCALABLE.get(dataset, "")),
+        "weights": ("learned weights, heaviest first", ""),
+        "retrieval": (
+            "ten queries, DRSCH of 32 bits in the middle, BS-DRSCH of 64 bits cut to 32 on the right, mistakes in red",
+            "fig:short",
+        ),
+    }
+    if what not in about:
+        return name.replace("-", " ")
+    told, label = about[what]
+    return f"{TITLES[dataset]}: {told}" + (f" ({label})" if label and stem else "")
 
 
 def scaled(lot: Sequence[tuple[Cell, Record]]) -> list[tuple[Cell, Record]]:
@@ -104,7 +146,7 @@ def beside_paper(dataset: str, lot: Sequence[tuple[Cell, Record]]) -> tuple[Line
         printed = [(float(bits), to_beat(dataset, line.name, bits)) for bits in LENGTHS]
         points = [(bits, value) for bits, value in printed if value is not None]
         if points and dataset in SCALABLE:
-            lines.append(Line(f"{line.name}, paper", points, dashed=True, colour=line.colour))
+            lines.append(Line(f"{line.name}, paper", points, dashed=True, method=line.method))
     return tuple(lines)
 
 
@@ -119,28 +161,57 @@ def weights(lot: Sequence[tuple[Cell, Record]]) -> tuple[Line, ...]:
 
 
 def _lines(points: Mapping[str, Points]) -> tuple[Line, ...]:
-    return tuple(Line(name, lot, colour=i) for i, (name, lot) in enumerate(points.items()) if lot)
+    """By method, in one order in all figures."""
+    return tuple(Line(name, points[name], method=name) for name in sorted(points, key=_place) if points[name])
+
+
+def _place(method: str) -> int:
+    return ORDER.index(method) if method in ORDER else len(ORDER)
+
+
+def drawn_from(path: Path) -> str | None:
+    """The digest of what a picture was drawn from; None where there is no such picture."""
+    from PIL import Image
+
+    try:
+        with Image.open(path) as image:
+            said: str | None = image.info.get(DIGEST)
+    except (OSError, SyntaxError):
+        return None
+    return said
 
 
 def draw(figure: Figure, folder: Path) -> Path:
-    """Write a figure as PNG; needs matplotlib."""
+    """Write a figure as PNG, unless it is there as it would be drawn; needs matplotlib."""
+    path = folder / f"{figure.name}.png"
+    if drawn_from(path) == figure.digest:
+        return path
     try:
         from matplotlib.figure import Figure as Canvas
     except ImportError as error:
         raise InputError("figures need matplotlib. Install it: pip install 'bitscale[plot]'") from error
 
-    canvas: Any = Canvas(figsize=(6.0, 4.0), layout="constrained")
+    canvas: Any = Canvas(figsize=(7.2, 4.0), layout="constrained")
     axes = canvas.add_subplot()
     for line in figure.lines:
-        style = {"linestyle": "--", "marker": ""} if line.dashed else {"marker": "o", "markersize": 2.5}
-        shade = f"C{line.colour % 10}" if line.colour < 10 else f"{0.2 + 0.1 * (line.colour % 5)}"
-        axes.plot(*zip(*line.points, strict=True), label=line.name, color=shade, linewidth=1.2, **style)
+        axes.plot(*zip(*line.points, strict=True), label=line.name, linewidth=1.2, **style(line))
+    if figure.x == "bits":
+        axes.set_xticks(LENGTHS)
     axes.set_xlabel(figure.x)
     axes.set_ylabel(figure.y)
     axes.set_title(figure.title, fontsize=10)
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=7, ncols=2)
-    path, drawn = folder / f"{figure.name}.png", io.BytesIO()
-    canvas.savefig(drawn, format="png", dpi=100, metadata={"Software": None})
+    canvas.legend(fontsize=7, loc="outside right upper")
+    drawn = io.BytesIO()
+    canvas.savefig(drawn, format="png", dpi=100, metadata={"Software": None, DIGEST: figure.digest})
     save(path, drawn.getvalue())
     return path
+
+
+def style(line: Line) -> dict[str, Any]:
+    """Ten colours, and another mark for every ten methods; the paper's numbers are dashed and have none."""
+    place = _place(line.method)
+    look: dict[str, Any] = {"color": f"C{place % 10}"}
+    if line.dashed:
+        return look | {"linestyle": "--", "marker": ""}
+    return look | {"marker": "osD"[place // 10 % 3], "markersize": 2.5 if place < 10 else 4.0}

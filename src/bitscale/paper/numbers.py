@@ -22,6 +22,14 @@ FIGURES = {
     "nus-wide": "nus",
     "cifar20": "cifar20",
 }  # as in fig:cifar10_hamm_dist
+TITLES = {
+    "mnist": "MNIST",
+    "cifar10": "CIFAR-10",
+    "cifar20": "CIFAR-20",
+    "nus-wide": "NUS-WIDE",
+    "mirflickr": "MIRFLICKR",
+    "sample": "the sample",
+}
 WHOLE_FIGURES = {"mnist": "fig:mnist", "cifar10": "fig:CIFAR", "nus-wide": "fig:NUS", "cifar20": "fig:CIFAR20"}
 
 

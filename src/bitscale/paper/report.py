@@ -20,14 +20,23 @@ TITLE = "The paper's tables, reproduced"
 
 def write_report(cells: tuple[Cell, ...], results: Path, runs: Path, root: Path | None = None) -> Path:
     """Draw the figures and write the page; without matplotlib there are no plots."""
-    records = read_all(results)
-    if importlib.util.find_spec("matplotlib"):
-        for figure in figures(cells, records):
-            draw(figure, results / FIGURES)
+    draw_figures(cells, results)
     draw_retrieval(cells, results / FIGURES / RETRIEVAL, runs, root)
     path = results / PAGE
-    save(path, to_html(contents(cells, records, results), TITLE).encode())
+    save(path, html(cells, results).encode())
     return path
+
+
+def draw_figures(cells: tuple[Cell, ...], results: Path) -> None:
+    """Draw what is not there as it was measured, where matplotlib is."""
+    if importlib.util.find_spec("matplotlib"):
+        for figure in figures(cells, read_all(results)):
+            draw(figure, results / FIGURES)
+
+
+def html(cells: tuple[Cell, ...], results: Path) -> str:
+    """The report as one page, with the figures that are there in it."""
+    return to_html(contents(cells, read_all(results), results), TITLE)
 
 
 def markdown(cells: tuple[Cell, ...], results: Path, pictures: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ from bitscale.paper.cells import Cell
 from bitscale.paper.numbers import PERSONS, TIMES, printed
 from bitscale.paper.persons import Seen, measured
 from bitscale.paper.record import TIMING, Record, read, read_all
+
+UNMADE: dict[str, Any] = {"recipe": None, "network": None}
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,7 @@ class Row:
     optimizer: str | None = None
     iterations: int | None = None
     seeds: tuple[int, ...] = ()
+    settings: dict[str, Any] = field(default_factory=dict)  # other than the recipe's
     spread: dict[str, float] | None = None
     file: str | None = None
 
@@ -39,16 +42,19 @@ class Row:
         return asdict(self) | {"seeds": list(self.seeds)}
 
 
-def rows(cells: Sequence[Cell], folder: Path, tables: Iterable[str] = ()) -> list[Row]:
-    """All places of some cells, then those of the tables of times and of persons, if they are asked for."""
+def rows(cells: Sequence[Cell], folder: Path, tables: Iterable[str] = (), only: Sequence[str] = ()) -> list[Row]:
+    """All places of some cells, then those of the tables of times and of persons, if they are asked for.
+
+    `only` names the methods to tell of in these two.
+    """
     records = read_all(folder) if folder.is_dir() else {}
     places = [row for cell in cells for row in _rows(cell, records.get(cell.name))]
-    asked = set(tables)
+    asked, others = set(tables), list[Row]()
     if TIMES in asked:
-        places += _times(folder)
+        others += _times(folder)
     if PERSONS in asked:
-        places += _persons(folder)
-    return places
+        others += _persons(folder)
+    return places + [row for row in others if not only or row.method in only]
 
 
 def _persons(folder: Path) -> list[Row]:
@@ -58,8 +64,8 @@ def _persons(folder: Path) -> list[Row]:
     return [
         Row(
             n.table, n.dataset, n.method, n.bits, n.metric, n.value, round(seen.value, 2) if seen else None,
-            seen.protocol if seen else "10 random splits", seen.recipe if seen else None, None,
-            seen.features if seen else None, spread={n.metric: round(seen.spread, 2)} if seen else None,
+            seen.protocol if seen else "10 random splits", **(asdict(seen.made) if seen else UNMADE),
+            spread={n.metric: round(seen.spread, 2)} if seen else None,
         )
         for n in printed()
         if n.table == PERSONS
@@ -76,7 +82,7 @@ def _rows(cell: Cell, record: Record | None) -> list[Row]:
                 table, cell.dataset, cell.method, cell.bits, metric, cell.printed(table, metric), value, cell.protocol,
                 cell.recipe, record["network"] if record else cell.network, cell.features,
                 record["settings"].get("optimizer") if record else None, cell.iterations,
-                tuple(record["seeds"]) if record else (),
+                tuple(record["seeds"]) if record else (), dict(cell.settings),
                 record["spread"] if record and metric == cell.metric else None, cell.name if record else None,
             )
         )  # fmt: skip
@@ -84,13 +90,15 @@ def _rows(cell: Cell, record: Record | None) -> list[Row]:
 
 
 def _times(folder: Path) -> list[Row]:
-    """H + S and F + H + S, milliseconds a query."""
+    """H + S and F + H + S, milliseconds a query; a network on pixels has no H + S, in the paper or here."""
     places = []
     ours = {path.stem.removeprefix("timing-"): read(path, TIMING) for path in sorted(folder.glob("timing-*.json"))}
     said = {(n.dataset, n.method, n.metric): n.value for n in printed() if n.table == TIMES}
     for dataset, method, metric in dict.fromkeys([*said, *_timed(ours)]):
         record = ours.get(dataset)
         row = record["methods"].get(method) if record else None
+        if row and row[metric] is None and (dataset, method, metric) not in said:
+            continue
         places.append(
             Row(
                 TIMES, dataset, method, 64, metric, said.get((dataset, method, metric)), row[metric] if row else None,

@@ -77,14 +77,26 @@ class How:
 
 def between_cameras(people: People, far: Far, how: How | None = None) -> list[Match]:
     """Every camera's pictures as queries against each other camera's, both ways."""
-    found = [
-        match(people, far, np.flatnonzero(people.cameras == one), np.flatnonzero(people.cameras == other), how)
-        for one, other in permutations(np.unique(people.cameras).tolist(), 2)
-        if np.isin(people.persons[people.cameras == one], people.persons[people.cameras == other]).any()
-    ]
+    found = [match(people, far, one, other, how) for one, other in ways(people)]
     if not found:
         raise InputError("no person was seen by two cameras, so nothing can be found across them. Add pictures.")
     return found
+
+
+def ways(people: People) -> list[tuple[Int, Int]]:
+    """Rows that ask and rows that are asked: of each camera and each other one that saw a person of it.
+
+    Where cameras come in pairs that share no person, as in CUHK03, the first ones of all pairs ask together: a gallery
+    has all persons, not those of a pair.
+    """
+    seen = {int(camera): set(people.persons[people.cameras == camera].tolist()) for camera in np.unique(people.cameras)}
+    both = [(one, other) for one, other in permutations(seen, 2) if seen[one] & seen[other]]
+    pairs = [(one, other) for one, other in both if one < other]
+    if len(pairs) > 1 and len({camera for pair in pairs for camera in pair}) == 2 * len(pairs):
+        first, second = (np.flatnonzero(np.isin(people.cameras, side)) for side in zip(*pairs, strict=True))
+        return [(first, second), (second, first)]
+    rows = {camera: np.flatnonzero(people.cameras == camera) for camera in seen}
+    return [(rows[one], rows[other]) for one, other in both]
 
 
 def match(people: People, far: Far, queries: Int, gallery: Int, how: How | None = None) -> Match:
@@ -167,8 +179,8 @@ def mean_rates(matches: Sequence[Match]) -> dict[int, float]:
 
 
 def _named(people: People, rows: Int) -> str:
-    seen = np.unique(people.cameras[rows])
-    return people.camera_names[int(seen[0])] if len(seen) == 1 else "all"
+    seen = [people.camera_names[int(camera)] for camera in np.unique(people.cameras[rows])]
+    return ", ".join(seen) if len(seen) < people.n_cameras else "all"
 
 
 def _mean(values: Float) -> float:

@@ -32,13 +32,14 @@ class PersonSplit:
     ways: tuple[Int, Int] | None = (
         None  # rows of the test set that ask and that are asked; None: every camera, both ways
     )
+    called: str = "split"
 
     @property
     def name(self) -> str:
         """As files and tables call it."""
         if self.ways is not None:
             return f"{self.train.n_persons}-{self.test.n_persons}"
-        return "choosing" if self.number < 0 else f"split-{self.number}"
+        return "choosing" if self.number < 0 else f"{self.called}-{self.number}"
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,7 @@ def split(people: People, number: int, *, splits: int = SPLITS, tested: int = TE
     if not 0 <= number < splits:
         raise InputError(f"split must be between 0 and {splits - 1}. Got {number}.")
     test = order[number * tested : (number + 1) * tested]
-    return _parts(people, number, np.setdiff1d(order, test), test, seed)
+    return parted(people, number, np.setdiff1d(order, test), test, seed)
 
 
 def published(people: People, file: Path) -> PersonSplit:
@@ -76,7 +77,7 @@ def choosing(people: People, *, splits: int = SPLITS, tested: int = TESTED, seed
             f"choosing settings takes {tested} persons besides those of {splits} test sets of {tested}, and some to "
             f"learn from. Got {people.n_persons} persons."
         )
-    return _parts(people, -1, free[tested:], free[:tested], seed)
+    return parted(people, -1, free[tested:], free[:tested], seed)
 
 
 def _drawn(people: People, splits: int, tested: int, seed: int) -> Int:
@@ -100,7 +101,8 @@ def across(people: People) -> tuple[Int, Int]:
     return persons[seen_by > 1], persons[seen_by == 1]
 
 
-def _parts(people: People, number: int, train: Int, test: Int, seed: int) -> PersonSplit:
+def parted(people: People, number: int, train: Int, test: Int, seed: int) -> PersonSplit:
+    """The pictures of some persons to learn from and of others to be found; who can only be learned from is counted."""
     alone = len(np.intersect1d(across(people)[1], train))
     said = f"{alone:,} persons without a second camera are learned from only." if alone else ""
     return PersonSplit(number, people.of(train), people.of(test), seed, said)

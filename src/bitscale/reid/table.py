@@ -10,10 +10,11 @@ from typing import Any
 from bitscale.atomic import write_whole
 from bitscale.data.people import People
 from bitscale.data.sets.cuhk03 import load_cuhk03
-from bitscale.errors import BitscaleError
+from bitscale.errors import BitscaleError, InputError
 from bitscale.reid.evaluate import RANKS
-from bitscale.reid.measure import ALL_BITS, Asked, measure, prepared, read_result, summary
+from bitscale.reid.measure import ALL_BITS, COMPARATORS, Asked, measure, prepared, read_result, summary
 from bitscale.reid.persons import SPLITS, TESTED, split
+from bitscale.reid.protocols import PAPER, PAPER_SPLITS, is_whole, paper_split
 
 CNN = "mobilenetv2@112"  # in the place of AlexNet's fc7, whose weights cannot be had
 OURS = (Asked("nested", (64, 32, 16)),)
@@ -38,7 +39,34 @@ HOW_MEASURED = (
 HOW_RELAXED = (
     "Relaxed: queries keep their real values, as `bitscale reid who` asks; other rows compare codes with codes."
 )
+OWN = "features of its own"  # KISSME, eSDC and FPNN bring theirs
 PRINTED = {"ksh": "ksh-cnn", "mlh": "mlh-cnn", "bre": "bre-cnn", "euclidean": "euclidean"}  # as printed.csv calls them
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the rates of a line were made with: of a trained network recipe, layers and optimizer, else features."""
+
+    features: str
+    recipe: str | None = None
+    network: str | None = None
+    optimizer: str | None = None
+    iterations: int | None = None
+
+    @classmethod
+    def of(cls, result: Mapping[str, Any], recipe: str) -> Made:
+        """From the result of a split; only a network is trained by a recipe."""
+        settings = result.get("all_settings") or {}
+        features = OWN if result["method"] in COMPARATORS else result["features"]
+        if "network" not in settings:
+            return cls(features)
+        return cls(features, recipe, settings["network"], settings["optimizer"], result["iterations"])
+
+    def __str__(self) -> str:
+        if self.network is None:
+            return self.features
+        told = f"`{self.recipe}`, {self.network}, {self.optimizer}, {self.iterations:,} iterations"
+        return told if self.features == "pixels" else f"{told}, on {self.features}"
 
 
 @dataclass(frozen=True)
@@ -51,6 +79,7 @@ class Line:
     paper: dict[int, float]
     splits: int
     back: dict[int, tuple[float, float]]  # the other direction
+    made: Made
 
 
 def fill(
@@ -58,30 +87,44 @@ def fill(
     results: Path,
     *,
     only: Sequence[str] = (),
-    splits: Sequence[int] = range(SPLITS),
+    splits: Sequence[int] | None = None,
     plan: Sequence[Asked] = PLAN,
     show: Callable[[str], None] = lambda text: None,
 ) -> dict[str, str]:
-    """Measure what is missing; what failed, and why. Stopped, the same call goes on."""
+    """Measure what is missing; what failed, and why. Stopped, the same call goes on.
+
+    With all persons of the paper it is the paper's ten splits, else as many as the persons that are there allow.
+    """
     people = load_cuhk03(root)
+    whole = is_whole(people)
+    called, numbers = (PAPER, range(PAPER_SPLITS)) if whole else ("split", range(SPLITS))
     ready: dict[tuple[Any, ...], People] = {}
     failed: dict[str, str] = {}
-    for asked in plan:
-        if only and asked.method not in only and asked.name not in only:
-            continue
-        for number in splits[:1] if asked in ONE_SPLIT else splits:
-            if (results / f"{asked.name}-split-{number}.json").is_file():
+    for asked in chosen(plan, only):
+        for number in (splits or numbers)[: 1 if asked in ONE_SPLIT else None]:
+            if (results / f"{asked.name}-{called}-{number}.json").is_file():
                 continue
             show(f"{asked.name}, split {number}")
             form = asked.size, asked.features, asked.teacher
             try:
                 if form not in ready:
                     ready = {form: prepared(asked, people)}  # one form at a time is kept
-                one = split(ready[form], number, tested=persons_in_each(people))
+                seen = ready[form]
+                one = paper_split(seen, number) if whole else split(seen, number, tested=persons_in_each(people))
                 measure(asked, one, results, progress=_steps(show, asked, number))
             except BitscaleError as error:
                 failed[f"{asked.name}, split {number}"] = str(error)
     return failed
+
+
+def chosen(plan: Sequence[Asked], only: Sequence[str]) -> tuple[Asked, ...]:
+    """What of a plan goes by one of some names: of a method, of its files, or as the paper calls it."""
+    names = [{asked.method, asked.name, PRINTED.get(asked.method, asked.method)} for asked in plan]
+    unknown = sorted(set(only).difference(*names))
+    if unknown:
+        known = dict.fromkeys(asked.method for asked in plan)
+        raise InputError(f"the table of persons has no method {unknown[0]!r}. Known: {', '.join(known)}.")
+    return tuple(asked for asked, own in zip(plan, names, strict=True) if not only or own & set(only))
 
 
 def second_track(weights: Path) -> tuple[Asked, ...]:
@@ -102,31 +145,43 @@ Printed = Mapping[tuple[str, int | None], Mapping[int, float]]
 def lines(results: Path, printed: Printed, plan: Sequence[Asked] = PLAN) -> Iterator[Line]:
     """What is there, in the order of the plan; `printed` gives the paper's rates by method and bits."""
     for asked in plan:
-        splits = [read_result(path) for path in sorted(results.glob(f"{asked.name}-split-*.json"))]
+        splits = [read_result(path) for path in files_of(results, asked.name)]
         if not splits:
             continue
         there, back = summary(splits), summary(splits, 1)
+        made = Made.of(splits[0], asked.recipe)
         for bits, rates in there.items():
             length = int(bits) if bits.isdecimal() else None
             own = asked.features in ("pixels", CNN) and not asked.teacher  # the paper has no other
             paper = printed.get((PRINTED.get(asked.method, asked.method), length), {}) if own else {}
             shown = "" if bits == ALL_BITS else bits
-            yield Line(asked.label, shown, rates, dict(paper), len(splits), back[bits])
+            yield Line(asked.label, shown, rates, dict(paper), len(splits), back[bits], made)
+
+
+def files_of(results: Path, name: str) -> list[Path]:
+    """The results of a method, a file a split: of the paper's splits where there are some, else of ours."""
+    return sorted(results.glob(f"{name}-{PAPER}-[0-9]*.json")) or sorted(results.glob(f"{name}-split-[0-9]*.json"))
 
 
 def write_page(results: Path, rows: Sequence[Line]) -> Path:
-    """The table as a file beside the results it is made of, with what is to be known of their data."""
-    made = f"Made by `bitscale reproduce cuhk03`. {HOW_MEASURED} {HOW_RELAXED}"
-    text = ["# CUHK03 (tab222)", "", made, "", *notes_on_data(results), ""]
-    text += [*(f"{one.label}: {_said(one)}." for one in ONE_SPLIT), ""]
+    """The table as a file beside the results it is made of."""
     path = results / PAGE
-    write_whole(path, lambda file: file.write("\n".join([*text, markdown(rows), ""]).encode()))
+    write_whole(path, lambda file: file.write(page(results, rows).encode()))
     return path
 
 
+def page(results: Path, rows: Sequence[Line]) -> str:
+    """The table, with what is to be known of the data it was measured on."""
+    made = f"Made by `bitscale reproduce cuhk03`. {HOW_MEASURED} {HOW_RELAXED}"
+    text = ["# CUHK03 (tab222)", "", made, "", *notes_on_data(results), ""]
+    text += [*(f"{one.label}: {_said(one)}." for one in ONE_SPLIT), ""]
+    return "\n".join([*text, markdown(rows), ""])
+
+
 def notes_on_data(results: Path) -> list[str]:
-    """What is to be known of the pictures that were measured on, each once."""
-    return sorted({read_result(path)["note"] for path in results.glob("*-split-*.json")} - {""})
+    """What is to be known of the pictures that were measured on, each once; a note that says more stands for one."""
+    notes = sorted({read_result(path)["note"] for path in files_of(results, "*")} - {""})
+    return [note for note in notes if not any(note != other and note in other for other in notes)]
 
 
 def _said(asked: Asked) -> str:
@@ -136,14 +191,14 @@ def _said(asked: Asked) -> str:
 
 def markdown(rows: Sequence[Line]) -> str:
     """The table as a page shows it."""
-    heads = ["method", "bits", *(f"rank-{k}" for k in RANKS), "paper's rank-1", "back, rank-1", "splits"]
+    rates = [f"rank-{k}" for k in RANKS]
+    heads = ["method", "bits", *rates, "paper's rank-1", "back, rank-1", "splits", "made with"]
     text = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for row in rows:
         rates = [f"{row.ours[k][0]:.1f} ± {row.ours[k][1]:.1f}" for k in RANKS]
         paper = f"{row.paper[1]:.2f}" if 1 in row.paper else ""
-        text.append(
-            "| " + " | ".join([row.method, row.bits, *rates, paper, f"{row.back[1][0]:.1f}", str(row.splits)]) + " |"
-        )
+        about = [f"{row.back[1][0]:.1f}", str(row.splits), str(row.made)]
+        text.append("| " + " | ".join([row.method, row.bits, *rates, paper, *about]) + " |")
     return "\n".join(text)
 
 
