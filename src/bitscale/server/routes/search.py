@@ -6,7 +6,6 @@ import base64
 import binascii
 import time
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,14 +37,11 @@ async def search(home: HomeOf, body: Search) -> JsonAnswer:
     """The items nearest to an item, words, a code, or relaxed values."""
     if body.text is not None:  # through a network, as pictures go
         return JsonAnswer(await home.look(lambda photos: find(photos, home, Words.of_text(body.text or ""), body)))
-    quick = is_quick(body)
-    if quick and body.code is not None and home.quick:
-        kind = body.model, body.k, body.bits
-        return JsonAnswer(
-            await home.search_together(kind, body, lambda photos, bodies: find_codes(photos, home, bodies))
-        )
-    work = partial(find_one, home=home, body=body)
-    return JsonAnswer(await home.search(work, quick=quick))
+    if not is_quick(body):
+        return JsonAnswer(await home.read(lambda photos: find_one(photos, home, body)))
+    alike = ("codes", body.model, body.k, body.bits) if body.code is not None else ("each",)
+    work = find_codes if body.code is not None else find_each
+    return JsonAnswer(await home.search(alike, body, lambda photos, bodies: work(photos, home, bodies)))
 
 
 @router.post(
@@ -72,11 +68,16 @@ def find_one(photos: Collection, home: Home, body: Search) -> dict[str, Any]:
     return find(photos, home, query_of(body, home, photos), body)
 
 
+def find_each(photos: Collection, home: Home, bodies: Sequence[Search]) -> list[dict[str, Any]]:
+    """The answers to quick searches that have nothing in common."""
+    return [find_one(photos, home, body) for body in bodies]
+
+
 def find_codes(photos: Collection, home: Home, bodies: Sequence[Search]) -> list[dict[str, Any]]:
     """The answers to quick searches by ready codes that ask for the same number of items at the same length."""
     wanted = bodies[0].k or K
     if len(bodies) == 1 or wanted > home.settings.most_matches:
-        return [find_one(photos, home, body) for body in bodies]
+        return find_each(photos, home, bodies)
     most = MOST_ROWS // wanted  # searches whose items can be read by one statement
     begun, told = time.perf_counter(), []
     for start in range(0, len(bodies), most):
