@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, TypeVar, cast
 
@@ -82,6 +82,13 @@ class Home:
     async def look(self, work: Callable[[Collection], Done]) -> Done:
         """The same for work on picture files, which takes longer: in threads of their own."""
         return await self._pictures.run(lambda: self._with_reader(work))
+
+    def expecting(self, path: str) -> AbstractContextManager[None]:
+        """A block in which `look` searches for a picture: it is decoded while the work comes to its thread.
+
+        Only where a thread is free: who waits in line takes no worker from those at work.
+        """
+        return self._reader.expecting(path) if self._pictures.free else nullcontext()
 
     async def write(self, work: Callable[[Collection], Done]) -> Done:
         """What `work` makes of the collection, opened for writing; on disk when this returns."""

@@ -13,8 +13,7 @@ from fastapi import APIRouter, Request
 
 from bitscale.codes import Relaxed
 from bitscale.collection import Collection
-from bitscale.collection.search.queries import Query as Words
-from bitscale.collection.search.queries import Searchable
+from bitscale.collection.search.queries import Query, Searchable
 from bitscale.collection.search.results import Results
 from bitscale.errors import InputError
 from bitscale.server import shown
@@ -36,7 +35,7 @@ AT = "/v1/collections/{collection}/search"
 async def search(home: HomeOf, body: Search) -> JsonAnswer:
     """The items nearest to an item, words, a code, or relaxed values."""
     if body.text is not None:  # through a network, as pictures go
-        return JsonAnswer(await home.look(lambda photos: find(photos, home, Words.of_text(body.text or ""), body)))
+        return JsonAnswer(await home.look(lambda photos: find(photos, home, Query.of_text(body.text or ""), body)))
     if not is_quick(body):
         return JsonAnswer(await home.read(lambda photos: find_one(photos, home, body)))
     alike = ("codes", body.model, body.k, body.bits) if body.code is not None else ("each",)
@@ -52,9 +51,10 @@ async def search(home: HomeOf, body: Search) -> JsonAnswer:
 async def search_by_picture(request: Request, collection: str) -> JsonAnswer:
     """The items nearest to a picture: the request's body, or the part `picture` of a form."""
     home = home_of(request, collection)
-    how = read_parameters(HowInQuery, request.query_params)
+    how = read_parameters(HowInQuery, request.scope["query_string"])
     async with request.app.state.spool.receive(request) as upload:
-        return JsonAnswer(await home.look(lambda photos: find(photos, home, upload.path, how)))
+        with home.expecting(upload.path):
+            return JsonAnswer(await home.look(lambda photos: find(photos, home, Query.of_upload(upload.path), how)))
 
 
 def is_quick(body: Search) -> bool:
