@@ -4,8 +4,8 @@ Under load several searches are read from their connections in one turn. What ea
 index alone, they then ask together; one that comes alone waits for nobody.
 
 Where the work cannot be done on the event loop just now, it is done in one thread for all of them, and those who come
-meanwhile wait for its return, to be answered together as well. A thread for each would be slower, and the next to come
-would find the database held by one of these: once begun, that did not end before the load did.
+meanwhile wait for its return, to be answered together as well. A thread for each takes a third more of the processor,
+and the next to come may find the database held by one of these: under load that can go on and on.
 """
 
 from __future__ import annotations
