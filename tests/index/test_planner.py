@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import bitscale as bs
+from bitscale.index.call import rounded
 from bitscale.index.planner import SegmentPlanner
 from bitscale.index.segment import key_widths
 from bitscale.native import choose
+from bitscale.native.structs import face_of
 from tests import oracle
 
 
@@ -55,6 +57,28 @@ def test_costs_are_measured_once(index):
     costs = planner.costs(4)
     assert costs is planner.costs(4)
     assert min(costs.probe_ns, costs.code_ns, costs.block_ns, costs.block_batch_ns) > 0
+
+
+def test_a_plan_is_made_once_for_shares_that_hardly_differ(index):
+    planner = SegmentPlanner(index._now().segments[0], index._kernel)
+    costs = bs.hamming.snap(index.bit_weights)[0]
+    shares = [rounded(10 / n) for n in range(40_000, 40_100)]
+    plans = [planner.plan("auto", costs, 32, share, "weights") for share in shares]
+    assert len({id(plan) for plan in plans}) == len(set(shares)) <= 2
+    for share in np.random.default_rng(0).random(1000).tolist():
+        assert share / 1.05 < rounded(share) < share * 1.05
+    assert rounded(0.0) == 0.0
+
+
+def test_a_segment_is_shown_to_the_kernel_in_one_form_while_it_stays():
+    world = oracle.world(5, 300, 32, "random", "random", automatic=True)
+    index = bs.ExactIndex(world.codes[:290])
+    before = index._now().segments[0]
+    index.add(world.codes[290:])
+    assert index._now().segments[0] is before
+    assert face_of(before) is face_of(before)
+    hits = index.search(world.codes[295:296], 1)
+    assert hits.distances[0, 0] == 0
 
 
 def test_a_hopeless_schedule_is_expected_to_take_for_ever(index):

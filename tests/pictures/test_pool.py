@@ -15,6 +15,7 @@ from bitscale.pictures.decode import Limits, Small
 from bitscale.pictures.form import Form
 from bitscale.pictures.pool import Pool
 from bitscale.pictures.workers import decode_files, draw_small
+from tests.conftest import until
 from tests.pictures.bombs import BOMBS
 from tests.pictures.made import save
 from tests.pictures.processes import children
@@ -107,6 +108,52 @@ def test_a_call_given_up_leaves_no_worker_half_asked(path):
         stream.close()
         assert not children()
         assert isinstance(only(decode_files([path], GREY, pool=pool)), Picture)
+
+
+def ready(pool, path):
+    """A worker that waits, and the processes there are."""
+    assert isinstance(only(decode_files([path], GREY, pool=pool)), Picture)
+    return children()
+
+
+def test_a_picture_begun_with_is_answered_by_the_worker_that_did(path):
+    wanted = read_picture(path, GREY).pixels
+    with Pool() as pool:
+        pool.begin(path, GREY)  # no worker waits: nothing is begun
+        assert not children()
+        worker = ready(pool, path)
+        pool.begin(path, GREY)
+        until(lambda: pool._begun[path][0].poll.poll(0))  # it has answered before anybody asked
+        os.unlink(path)
+        assert np.array_equal(only(decode_files([path], GREY, pool=pool)).pixels, wanted)
+        assert children() == worker
+    assert not children()
+
+
+def test_a_picture_begun_with_in_another_form_is_decoded_anew(path):
+    with Pool() as pool:
+        ready(pool, path)
+        pool.begin(path, Form((8, 8)))
+        picture = only(decode_files([path], GREY, pool=pool))
+        assert np.array_equal(picture.pixels, read_picture(path, GREY).pixels)
+    assert not children()
+
+
+def test_a_worker_whose_picture_nobody_asks_for_is_lent_again_when_it_is_done(path):
+    with Pool() as pool:
+        worker = ready(pool, path)
+        pool.begin(path, Form((8, 8)))
+        pool.forget(path)
+        pool.forget(path)
+        until(lambda: pool._owing[0].poll.poll(0))
+        picture = only(decode_files([path], GREY, pool=pool))
+        assert np.array_equal(picture.pixels, read_picture(path, GREY).pixels)
+        assert children() == worker
+        pool.begin(path, GREY)
+        os.kill(only(worker), signal.SIGKILL)
+        assert isinstance(only(decode_files([path], GREY, pool=pool)), Picture)  # by another
+        pool.begin(path, GREY)  # never asked for: ends with the pool
+    assert not children()
 
 
 @pytest.mark.slow

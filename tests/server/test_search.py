@@ -1,11 +1,16 @@
 """Searching over HTTP gives what the library gives; what cannot be asked is refused in the one shape."""
 
 import base64
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from fastapi.exceptions import RequestValidationError
 
 from bitscale import Collection, Relaxed
+from bitscale.machine import cores
+from bitscale.server.documented import read_parameters
+from bitscale.server.schemas import HowInQuery
 from tests.server.serving import error_of
 
 AT = "/v1/collections/coded/search"
@@ -181,3 +186,22 @@ def test_a_mistake_on_that_route_is_told_in_the_one_shape(serve, photos):
     client.service.routes.state.spool = None  # whatever fails in the handler itself
     answer = client.post("/v1/collections/photos/search/picture", content=b"none")
     assert error_of(answer)["type"] == "Mistake"
+
+
+def test_who_waits_for_a_thread_takes_no_worker(serve, photos):
+    home = serve(photos).service.homes["photos"]
+    assert not isinstance(home.expecting("none.png"), nullcontext)
+    home._pictures.inside = cores()  # as many are at work as there are threads
+    assert isinstance(home.expecting("none.png"), nullcontext)
+    home._pictures.inside = 0
+
+
+def test_parameters_that_come_again_are_read_once_and_bad_ones_refused_each_time():
+    first, again = (read_parameters(HowInQuery, b"k=3&where=size%3E0&where=label%3Dsea") for _ in range(2))
+    assert first is again
+    assert (first.k, first.where) == (3, ["size>0", "label=sea"])
+    for _ in range(2):
+        with pytest.raises(RequestValidationError):
+            read_parameters(HowInQuery, b"k=none")
+    long = b"where=size%3E0&" * 40 + b"k=4"
+    assert read_parameters(HowInQuery, long) is not read_parameters(HowInQuery, long)

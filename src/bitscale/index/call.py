@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -81,7 +82,7 @@ class Calls:
         """Plans for the segments of a state, in the kernel's form; `share` as in `SegmentPlanner.plan`."""
         if strategy not in MODES:
             raise InputError(f"strategy must be one of {', '.join(MODES)}. Got {strategy!r}.")
-        bits = call.queries.bits
+        bits, share = call.queries.bits, None if share is None else rounded(share)
         key = (strategy, bits, call.name, share)
         plans = state.plans.get(key)
         if plans is None:
@@ -89,6 +90,11 @@ class Calls:
             rows = [planner.plan(strategy, costs, bits, share, call.name) for planner in state.planners]
             plans = state.plan(key, self._kernel.plans(rows))
         return plans
+
+
+def rounded(share: float) -> float:
+    """A share to within a twentieth: what is planned for it holds on while single items come and go."""
+    return 2.0 ** (round(8 * math.log2(share)) / 8) if share > 0 else share
 
 
 def integer_limits(call: Call, n: int, max_distance: float) -> NDArray[np.int32]:

@@ -35,6 +35,7 @@ class Contents(Index):
     def _set_up(self, tables: bool | int, kernel: Kernel) -> None:
         self._kernel, self._builder = kernel, Builder(kernel, self.n_bits, tables)
         self._calls = Calls(self.bit_weights, kernel)
+        self.space = Codes(np.zeros((0, (self.n_bits + 7) // 8), np.uint8), self.bit_weights, self.model)  # no codes
         self._writing = threading.Lock()
         self._next_id = 0
         self._selections: weakref.WeakSet[Selection] = weakref.WeakSet()
@@ -102,7 +103,7 @@ class Contents(Index):
             packed[here] = segment.some_codes(segment.rows[ordinals[here]])
             missing &= ~here
         refuse_missing(wanted[missing])
-        return Codes(packed, self.bit_weights, self.model)
+        return self.space.of_rows(packed)
 
     def holding(self, ids: ArrayLike) -> I64:
         """Those of `ids` that can be found here."""

@@ -62,6 +62,7 @@ class SegmentPlanner:
         self.segment, self.kernel = segment, kernel
         self._costs: dict[int, Costs] = {}
         self._schedules: dict[tuple[str, int, int], Schedule] = {}
+        self._plans: dict[tuple[str, int, float | None, str], Plan] = {}
         self._centres: dict[tuple[str, int], Centres | None] = {}
         self._crowds = threading.Lock()
 
@@ -74,19 +75,29 @@ class SegmentPlanner:
         """
         if not self.kernel.plans_matter or strategy == "flat" or self.segment.n_codes < MIN_FOR_PROBING:
             return Plan(expected_ns=float("inf"))
-        n_tables = 1 if strategy == "prefix" else len(self.segment.tables)
-        measured = self.costs((bits + 7) // 8)
-        times = astuple(measured)
         if name is None:
-            return Plan(None, None, 0, n_tables, 0.0, *times)
+            times = astuple(self.costs((bits + 7) // 8))
+            return Plan(None, None, 0, self._n_tables(strategy), 0.0, *times)
+        key = strategy, bits, share, name
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) >= KEPT:
+                self._plans = {}
+            plan = self._plans[key] = self._planned(strategy, costs, bits, share, name)
+        return plan
+
+    def _n_tables(self, strategy: Strategy) -> int:
+        return 1 if strategy == "prefix" else len(self.segment.tables)
+
+    def _planned(self, strategy: Strategy, costs: NDArray[np.int32], bits: int, share: float | None, name: str) -> Plan:
+        n_tables, measured = self._n_tables(strategy), self.costs((bits + 7) // 8)
         schedule = self.schedule(name, costs, bits, n_tables, measured.probe_ns / measured.code_ns)
         expected = float("inf")
         if share is not None:
             expected = schedule.time_to(self.kernel.forecast(costs, bits, min(share, 1.0)), measured)
         centres = self.centres(name, costs, bits) if strategy == "auto" else None
-        return Plan(schedule.steps, schedule.codes, schedule.final_bound, n_tables, expected, *times)._replace(
-            centres=centres
-        )
+        known = Plan(schedule.steps, schedule.codes, schedule.final_bound, n_tables, expected, *astuple(measured))
+        return known._replace(centres=centres)
 
     def schedule(self, name: str, costs: NDArray[np.int32], bits: int, n_tables: int, probe_codes: float) -> Schedule:
         """The probe order for one row of costs, cut where the flat scan would be faster anyway."""

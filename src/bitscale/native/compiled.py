@@ -20,9 +20,9 @@ from bitscale.native.structs import (
     QueriesStruct,
     View,
     address,
+    face_of,
     many,
     maybe_address,
-    table_structs,
 )
 
 Float = NDArray[np.float64]
@@ -160,7 +160,7 @@ class CompiledKernel:
         n_steps, final = c_uint64(), c_int32()
         _check(
             self._lib.bitscale_schedule(
-                byref(table_structs(segment)), n_tables, segment.n_codes, address(costs), bits, probe_codes, capacity,
+                byref(face_of(segment)[0]), n_tables, segment.n_codes, address(costs), bits, probe_codes, capacity,
                 address(steps), address(codes), byref(n_steps), byref(final),
             )
         )  # fmt: skip
@@ -177,7 +177,7 @@ class CompiledKernel:
         begins, blocks = np.empty(MAX_CENTRES + 2, np.uint32), np.empty(n, np.uint32)
         count = c_uint32()
         places = (address(array) for array in (codes, homes, begins, blocks))
-        _check(self._lib.bitscale_centres(byref(table_structs(segment)), n, n_bytes, *places, byref(count)))
+        _check(self._lib.bitscale_centres(byref(face_of(segment)[0]), n, n_bytes, *places, byref(count)))
         m = count.value
         if not m:
             return None
@@ -188,7 +188,7 @@ class CompiledKernel:
         """How far the codes of each centre lie from it at most."""
         radii = np.empty(len(centres.codes), np.int32)
         places = address(centres.codes), address(centres.homes), len(radii), address(costs), bits, address(radii)
-        _check(self._lib.bitscale_radii(byref(table_structs(segment)), segment.n_codes, segment.n_bytes, *places))
+        _check(self._lib.bitscale_radii(byref(face_of(segment)[0]), segment.n_codes, segment.n_bytes, *places))
         return radii
 
     def view(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ctypes import Structure, c_double, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 from functools import lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,12 +123,22 @@ def many(kind: Any, n: int) -> Any:
     return kind * n
 
 
-def table_structs(segment: Segment) -> Any:
-    """The tables of a segment, one after another."""
-    rows = many(TableStruct, len(segment.tables))()
-    for i, t in enumerate(segment.tables):
-        rows[i] = TableStruct(t.first_bit, t.width, address(t.offsets), address(t.blocks), maybe_address(t.positions))
-    return rows
+_FACES: WeakKeyDictionary[Segment, tuple[Any, SegmentStruct]] = WeakKeyDictionary()
+
+
+def face_of(segment: Segment) -> tuple[Any, SegmentStruct]:
+    """The tables of a segment, one after another, and the segment without bitmaps; a segment stays in many states."""
+    face = _FACES.get(segment)
+    if face is None:
+        tables = many(TableStruct, len(segment.tables))()
+        for i, t in enumerate(segment.tables):
+            places = address(t.offsets), address(t.blocks), maybe_address(t.positions)
+            tables[i] = TableStruct(t.first_bit, t.width, *places)
+        items = maybe_address(segment.item_offsets), address(segment.ordinals), maybe_address(segment.ids)
+        sizes = segment.n_codes, segment.n_items, segment.n_bytes, len(segment.tables)
+        whole = SegmentStruct(*sizes, ctypes.addressof(tables), *items, segment.first_id)
+        face = _FACES[segment] = tables, whole
+    return face
 
 
 class View:
@@ -136,15 +147,13 @@ class View:
     def __init__(
         self, segments: Sequence[Segment], alive: Sequence[U64 | None], allowed: Sequence[U64 | None] | None
     ) -> None:
-        self.tables = [table_structs(segment) for segment in segments]
-        self.keep = (tuple(segments), tuple(alive), allowed)
+        self.keep = (tuple(segments), tuple(alive), allowed, [face_of(segment)[0] for segment in segments])
         self.n = len(segments)
         self.rows = many(SegmentStruct, self.n)()
-        for i, s in enumerate(segments):
-            filters = maybe_address(alive[i]), None if allowed is None else maybe_address(allowed[i])
-            items = maybe_address(s.item_offsets), address(s.ordinals), maybe_address(s.ids), s.first_id
-            tables = len(s.tables), ctypes.addressof(self.tables[i])
-            self.rows[i] = SegmentStruct(s.n_codes, s.n_items, s.n_bytes, *tables, *items, *filters)
+        for i, segment in enumerate(segments):
+            self.rows[i] = face_of(segment)[1]
+            self.rows[i].alive = maybe_address(alive[i])
+            self.rows[i].allowed = None if allowed is None else maybe_address(allowed[i])
 
 
 class Plans:

@@ -12,7 +12,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from math import prod
 from queue import SimpleQueue
 from typing import Any
@@ -27,7 +26,7 @@ from bitscale.pictures.decode import LIMITS, Limits, Small
 from bitscale.pictures.exif import checked_exif
 from bitscale.pictures.form import AS_IT_IS, Form
 from bitscale.pictures.look import LOOK_BYTES
-from bitscale.pictures.pool import Pool
+from bitscale.pictures.pool import Pool, wanted_in
 
 Result = Picture | Small | UnreadablePicture
 
@@ -56,7 +55,7 @@ def decode_files(
     places    read from EXIF where a picture was taken, too
     """
     each = prod(form.size) * form.channels if form.size else _HELD // 8
-    yield from _answers(paths, {"form": asdict(form), "places": places}, each, workers, limits, pool)
+    yield from _answers(paths, wanted_in(form, places), each, workers, limits, pool)
 
 
 def draw_small(
@@ -211,13 +210,13 @@ def _serve(run: _Run, pool: Pool) -> None:
                 waiting.extend(run.take(AHEAD, wait=True))
             if not waiting:
                 return
-            worker = pool.lend()
+            worker, begun = pool.take(run.paths[waiting[0]], run.wanted)
             run.enter(worker)
             sound = False
             try:
                 if worker.greet():
                     starts = 0
-                    sound = _feed(run, worker, waiting, suspects, pool.limits.seconds)
+                    sound = _feed(run, worker, begun, waiting, suspects, pool.limits.seconds)
                 elif (starts := starts + 1) == _STARTS:
                     raise DataError(f"{_STARTS} processes to decode pictures were killed while they started. {CURE}")
             finally:
@@ -231,9 +230,16 @@ def _serve(run: _Run, pool: Pool) -> None:
             run.fail(error)
 
 
-def _feed(run: _Run, worker: Child, waiting: deque[int], suspects: dict[int, float], seconds: float) -> bool:
-    """Send paths and pass on answers: True when all are done, False when the worker is lost, over the first waiting."""
+def _feed(
+    run: _Run, worker: Child, begun: bool, waiting: deque[int], suspects: dict[int, float], seconds: float
+) -> bool:
+    """Send paths and pass on answers: True when all are done, False when the worker is lost, over the first waiting.
+
+    begun   whether the worker was sent the first path already
+    """
     unsent, in_pipe = deque(waiting), 0
+    if begun:
+        in_pipe = _bytes(run.paths[unsent.popleft()])
     pace, at = 0.0, time.monotonic()  # seconds a picture, about
     while True:
         if len(waiting) <= AHEAD // 2:

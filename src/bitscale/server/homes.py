@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, TypeVar, cast
 
@@ -48,7 +48,8 @@ class Home:
         self._reader = opened(place, settings)
         self._reopening = threading.Lock()
         self._writer = Writer(Path(place), settings.waiting)
-        self._quick, self._gathered, self._finder = Quick(Path(place)), Gathered(), Finder()
+        self._quick, self._finder = Quick(Path(place)), Finder()
+        self._gathered = Gathered(self._idle, self._quick.run, searching.run, settings.waiting, settings.seconds)
         self._space = space_of(self._reader)
         self.notices: list[str] = []  # what somebody should see to, as of the last second
         self._names: tuple[float, Names | None] = (0.0, None)
@@ -57,33 +58,37 @@ class Home:
         """What `work` makes of the collection, in a thread that searches."""
         return await self._searching.run(lambda: self._with_reader(work))
 
-    async def search(self, work: Callable[[Collection], Done], *, quick: bool) -> Done:
-        """The same for a search; at once where that is quicker than handing it to a thread."""
-        if quick and self.quick:
-            return self._quick.run(lambda: self._with_reader(work))
-        return await self.read(work)
-
-    @property
-    def quick(self) -> bool:
-        """Whether a search that takes a fraction of a millisecond is done at once just now."""
-        return self._quick.may(self._reader)
-
-    async def search_together(
+    async def search(
         self, kind: Hashable, asked: Asked, work: Callable[[Collection, Sequence[Asked]], Sequence[Done]]
     ) -> Done:
-        """A quick search, together with those of its kind that come in the same turn of the event loop."""
+        """A search that takes a fraction of a millisecond, together with those of its kind that come in the same turn.
 
-        def at_once(many: Sequence[Asked]) -> Sequence[Done | None]:
-            if not self._reader.idle:  # a thread came to it meanwhile: nobody waits for that here
-                return [None] * len(many)
-            return self._quick.run(lambda: self._with_reader(lambda photos: work(photos, many)), len(many))
+        It is done at once, which is quicker than handing it to a thread; in a thread of its own where searches proved
+        to be slow here, since several of those run beside each other.
+        """
+        if not self._quick.may():
+            return (await self.read(lambda photos: work(photos, [asked])))[0]
 
-        done: Done | None = await self._gathered.run(kind, asked, at_once)
-        return (await self.read(lambda photos: work(photos, [asked])))[0] if done is None else done
+        def together(many: Sequence[Asked]) -> Sequence[Done]:
+            return self._with_reader(lambda photos: work(photos, many))
+
+        done: Done = await self._gathered.run(kind, asked, together)
+        return done
+
+    def _idle(self) -> bool:
+        """Whether no thread is at the database: nobody waits for that on the event loop."""
+        return self._reader.idle
 
     async def look(self, work: Callable[[Collection], Done]) -> Done:
         """The same for work on picture files, which takes longer: in threads of their own."""
         return await self._pictures.run(lambda: self._with_reader(work))
+
+    def expecting(self, path: str) -> AbstractContextManager[None]:
+        """A block in which `look` searches for a picture: it is decoded while the work comes to its thread.
+
+        Only where a thread is free: who waits in line takes no worker from those at work.
+        """
+        return self._reader.expecting(path) if self._pictures.free else nullcontext()
 
     async def write(self, work: Callable[[Collection], Done]) -> Done:
         """What `work` makes of the collection, opened for writing; on disk when this returns."""

@@ -1,8 +1,8 @@
 """Searches that are quicker than handing them to a thread: done at once on the event loop, while that holds nobody up.
 
 A search by a ready code takes a fraction of a millisecond; a thread would wait longer for its turn than it works. It
-goes to a thread nevertheless when another holds the database, when the index is about to be loaded anew, or when
-searches have proved to be slow here.
+goes to a thread nevertheless when the index is about to be loaded anew, when searches have proved to be slow here, or
+(see `gathered`) when another thread holds the database.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from bitscale.collection import Collection
 from bitscale.collection.segments.serving import SEGMENTS
 
 Done = TypeVar("Done")
@@ -33,14 +32,14 @@ class Quick:
         self._seconds, self._refused = 0.0, 0
         self._look_at, self._calm = 0.0, False
 
-    def may(self, photos: Collection) -> bool:
-        """Whether to search on the event loop now."""
+    def may(self) -> bool:
+        """Whether to search on the event loop now, if the database is free."""
         if self._seconds > SLOW:
             self._refused += 1
             if self._refused < LOOK_AGAIN:
                 return False
             self._seconds, self._refused = SLOW / 2, 0
-        return photos.idle and self._settled()
+        return self._settled()
 
     def _settled(self) -> bool:
         """Whether no segment came or went lately; looked up now and then."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import tempfile
@@ -63,12 +64,16 @@ class Spool:
         except ClientDisconnect:
             raise Refused(400, "the request ended before its picture was complete.", "Disconnected") from None
         finally:
-            with suppress(OSError):
-                os.unlink(path)
+            asyncio.get_running_loop().call_soon(_remove, path)  # the answer goes out first
 
     def close(self) -> None:
         """Remove the folder."""
         self._folder.cleanup()
+
+
+def _remove(path: str) -> None:
+    with suppress(OSError):
+        os.unlink(path)
 
 
 async def _body(request: Request, path: str) -> int:

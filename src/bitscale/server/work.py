@@ -18,8 +18,13 @@ class Threads:
 
     def __init__(self, name: str, threads: int, waiting: int, seconds: float) -> None:
         self.name, self.inside = name, 0
-        self._most, self._seconds = threads + waiting, seconds
+        self._threads, self._most, self._seconds = threads, threads + waiting, seconds
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix=f"bitscale {name}")
+
+    @property
+    def free(self) -> bool:
+        """Whether a thread is there for the next work at once."""
+        return self.inside < self._threads
 
     async def run(self, work: Callable[[], Done]) -> Done:
         """What the work returns, or raises."""

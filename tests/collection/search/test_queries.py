@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import sys
 import threading
 import types
@@ -60,6 +61,18 @@ def test_a_file_that_is_an_item_is_itself(photos, monkeypatch):
 def test_an_image_and_a_code_are_no_item(photos):
     for given in (np.asarray(texture(5)), photos.index.get([5])):
         assert not any(match.itself for match in photos.search(given, k=N)[0])
+
+
+def test_an_expected_picture_is_found_as_any_other(photos, tmp_path):
+    collection, path = photos, str(tmp_path / "query.png")
+    shutil.copy(next(iter(collection.items())).path, path)
+    found = [match.id for match in collection.search(path)[0]]
+    for _ in range(3):  # the first has started a worker, and shown in which form the model takes pictures
+        with collection.expecting(path):
+            assert [match.id for match in collection.search(Query.of_upload(path))[0]] == found
+    with collection.expecting(path):
+        pass  # refused before it was searched for
+    assert [match.id for match in collection.search(path)[0]] == found
 
 
 def test_all_kinds_in_one_list(photos):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,6 +78,13 @@ class Answering:
         wanted = Wanted(k, bits, where, radius, max_distance, weights)
         assert query is not None
         return self._searcher.search(query, wanted, skip_unread=skip_unread, progress=progress)
+
+    def expecting(self, path: str) -> AbstractContextManager[None]:
+        """A block in which a picture is searched for by its path: its decoding begins at once, where a worker waits.
+
+        Takes no time and does not look at the collection, so that an event loop may call it.
+        """
+        return self._searcher.expecting(path)
 
     def _emphasised(self, emphasis: Mapping[str, float], weights: ArrayLike | None) -> ArrayLike:
         if weights is not None:

@@ -73,12 +73,12 @@ class Files:
 
     def told(self, ids: list[int], standards: Standards, pool: Any) -> Told:
         """Rows and looks of items, and the version they are of."""
-        index, next_id = self._serving.snapshot(), self._serving.state.next_id
+        index, state = self._serving.snapshot(), self._serving.state
+        next_id = state.next_id
         version = Version(self.place, index, len(index), lambda bits: standards.of(index, next_id, bits), pool)
-        if not self._looked[1] and len(ids) <= store.AT_ONCE:
+        if self._looked == (state, False) and len(ids) <= store.AT_ONCE:  # nothing seen of items: no more to tell
             now, items = self._database.at_once(lambda connection: store.read_with_state(connection, ids))
-            if now == self._looked[0]:  # still nothing seen of items: that is all there is to tell
-                return Told(items, {}, version, now)
+            return Told(items, {}, version, now)  # of a later version: then the codes are not of it either
         with self._database.reading() as connection:
             now = store.read_state(connection)
             looked = self._looks_kept(connection, now)

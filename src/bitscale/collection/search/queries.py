@@ -26,6 +26,7 @@ from bitscale.hashers import Hasher
 from bitscale.hashers.picture_codes import check_takes_pictures, encode_files, encode_images_both
 from bitscale.index.base import Index
 from bitscale.pictures.decode import decoded_image
+from bitscale.pictures.form import Form
 from bitscale.pictures.look import look_of
 from bitscale.pictures.pool import Pool
 from bitscale.pictures.workers import workers_for
@@ -41,6 +42,7 @@ class Query:
     id: int | None = None  # of the item
     path: str = ""  # of the picture file, absolute; of an item's too, once that is known
     text: str = ""  # words in the place of a picture
+    passing: bool = False  # a file that is there for this search alone, and so no item's
 
     @classmethod
     def of_item(cls, id: int) -> Query:
@@ -52,6 +54,11 @@ class Query:
         """A picture file, named as it was given."""
         name = os.fspath(path)
         return cls(name, path=os.path.abspath(name))
+
+    @classmethod
+    def of_upload(cls, path: str) -> Query:
+        """A picture file that was made for this search."""
+        return cls(path, path=os.path.abspath(path), passing=True)
 
     @classmethod
     def of_text(cls, words: str) -> Query:
@@ -102,6 +109,16 @@ class Encoder:
     def __init__(self, source: Source, hasher: Callable[[], Hasher]) -> None:
         self._source, self._hasher = source, hasher
         self.pool = Pool()
+        self._form: Form | None = None  # in which the model took pictures when it last did
+
+    def begin(self, path: str) -> None:
+        """Have a picture decoded that is about to be encoded by its path; `forget` it afterwards."""
+        if self._form is not None:
+            self.pool.begin(os.path.abspath(path), self._form)
+
+    def forget(self, path: str) -> None:
+        """Nobody waits for a picture any more, if it was begun with."""
+        self.pool.forget(os.path.abspath(path))
 
     def close(self) -> None:
         """End the workers."""
@@ -181,6 +198,7 @@ class Encoder:
     def _file_codes(self, files: dict[int, str], hasher: Hasher, progress: Progress | None) -> Iterator[Answer]:
         places, done = list(files), 0
         check_takes_pictures(hasher)
+        self._form = hasher.picture_form
         hasher.load()  # while the workers start
         with closing(encode_files(hasher, list(files.values()), pool=self.pool, relax=True)) as batches:
             for batch in batches:

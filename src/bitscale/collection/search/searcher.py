@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,6 +86,15 @@ class Searcher:
         """The workers that read pictures, kept warm between searches."""
         return self._encoder.pool
 
+    @contextlib.contextmanager
+    def expecting(self, path: str) -> Iterator[None]:
+        """Have a picture decoded that is searched for by its path within this block, where a worker waits for work."""
+        self._encoder.begin(path)
+        try:
+            yield
+        finally:
+            self._encoder.forget(path)
+
     def close(self) -> None:
         """End the processes that read pictures."""
         self._encoder.close()
@@ -148,7 +157,7 @@ class Searcher:
     def _own(self, encoded: Encoded) -> list[int | None]:
         """The item that each query is: by its id, or by the file it is."""
         return [
-            self._source.at_path(query.path) if query.id is None and query.path else query.id
+            self._source.at_path(query.path) if query.id is None and query.path and not query.passing else query.id
             for query in encoded.queries
         ]
 

@@ -132,8 +132,7 @@ def replay(index: ExactIndex, changes: Iterator[Change]) -> None:
 
     def flush() -> None:
         if ids:
-            packed = np.concatenate(codes)
-            index.add(Codes(packed, index.bit_weights, index.model), np.concatenate(ids))
+            index.add(index.space.of_rows(np.concatenate(codes)), np.concatenate(ids))
             ids.clear()
             codes.clear()
 

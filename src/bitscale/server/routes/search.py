@@ -6,7 +6,6 @@ import base64
 import binascii
 import time
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,7 @@ from fastapi import APIRouter, Request
 
 from bitscale.codes import Relaxed
 from bitscale.collection import Collection
-from bitscale.collection.search.queries import Query as Words
-from bitscale.collection.search.queries import Searchable
+from bitscale.collection.search.queries import Query, Searchable
 from bitscale.collection.search.results import Results
 from bitscale.errors import InputError
 from bitscale.server import shown
@@ -37,15 +35,12 @@ AT = "/v1/collections/{collection}/search"
 async def search(home: HomeOf, body: Search) -> JsonAnswer:
     """The items nearest to an item, words, a code, or relaxed values."""
     if body.text is not None:  # through a network, as pictures go
-        return JsonAnswer(await home.look(lambda photos: find(photos, home, Words.of_text(body.text or ""), body)))
-    quick = is_quick(body)
-    if quick and body.code is not None and home.quick:
-        kind = body.model, body.k, body.bits
-        return JsonAnswer(
-            await home.search_together(kind, body, lambda photos, bodies: find_codes(photos, home, bodies))
-        )
-    work = partial(find_one, home=home, body=body)
-    return JsonAnswer(await home.search(work, quick=quick))
+        return JsonAnswer(await home.look(lambda photos: find(photos, home, Query.of_text(body.text or ""), body)))
+    if not is_quick(body):
+        return JsonAnswer(await home.read(lambda photos: find_one(photos, home, body)))
+    alike = ("codes", body.model, body.k, body.bits) if body.code is not None else ("each",)
+    work = find_codes if body.code is not None else find_each
+    return JsonAnswer(await home.search(alike, body, lambda photos, bodies: work(photos, home, bodies)))
 
 
 @router.post(
@@ -56,9 +51,10 @@ async def search(home: HomeOf, body: Search) -> JsonAnswer:
 async def search_by_picture(request: Request, collection: str) -> JsonAnswer:
     """The items nearest to a picture: the request's body, or the part `picture` of a form."""
     home = home_of(request, collection)
-    how = read_parameters(HowInQuery, request.query_params)
+    how = read_parameters(HowInQuery, request.scope["query_string"])
     async with request.app.state.spool.receive(request) as upload:
-        return JsonAnswer(await home.look(lambda photos: find(photos, home, upload.path, how)))
+        with home.expecting(upload.path):
+            return JsonAnswer(await home.look(lambda photos: find(photos, home, Query.of_upload(upload.path), how)))
 
 
 def is_quick(body: Search) -> bool:
@@ -72,11 +68,16 @@ def find_one(photos: Collection, home: Home, body: Search) -> dict[str, Any]:
     return find(photos, home, query_of(body, home, photos), body)
 
 
+def find_each(photos: Collection, home: Home, bodies: Sequence[Search]) -> list[dict[str, Any]]:
+    """The answers to quick searches that have nothing in common."""
+    return [find_one(photos, home, body) for body in bodies]
+
+
 def find_codes(photos: Collection, home: Home, bodies: Sequence[Search]) -> list[dict[str, Any]]:
     """The answers to quick searches by ready codes that ask for the same number of items at the same length."""
     wanted = bodies[0].k or K
     if len(bodies) == 1 or wanted > home.settings.most_matches:
-        return [find_one(photos, home, body) for body in bodies]
+        return find_each(photos, home, bodies)
     most = MOST_ROWS // wanted  # searches whose items can be read by one statement
     begun, told = time.perf_counter(), []
     for start in range(0, len(bodies), most):
