@@ -153,6 +153,32 @@ def test_long_codes(kernel, weighting):
         check_search(index, world.codes, world.ids, world.codes[:3], 1, strategy="flat")  # nothing is nearer than 0
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(("n_bits", "kind"), [(129, "clusters"), (250, "few"), (264, "clusters"), (1024, "clusters")])
+def test_long_codes_whose_bits_weigh_the_same(kernel, n_bits, kind):
+    """With ties, filters, removed items, fewer bits, last bytes that count in part, and weights of a query's own."""
+    world = oracle.world(n_bits, 900, n_bits, kind, "uniform")
+    codes, ids = world.codes, world.ids
+    index = bs.ExactIndex(codes[:500], ids[:500], kernel=choose(kernel))
+    index.add(codes[500:], ids[500:])
+    index.remove(ids[::7])
+    left = np.flatnonzero(np.arange(len(ids)) % 7)
+    codes, ids = codes[left], ids[left]
+    allowed = ids[::2]
+    for strategy in ("flat", "auto"):
+        for bits in (n_bits, n_bits - 3, 129):
+            check_search(index, codes, ids, world.queries, 9, strategy=strategy, bits=bits)
+            counts = bs.hamming.counts(world.queries, codes, bits=bits)
+            for radius in (0, n_bits // 4, n_bits):
+                found = index.lookup(world.queries, radius, bits=bits, strategy=strategy)
+                assert list(found) == oracle.within(counts, ids, radius)
+        check_search(index, codes, ids, world.queries, 9, 2, index.prepare(allowed), allowed, strategy)
+        check_search(index, codes, ids, world.queries, 9, strategy=strategy, weights=np.full(n_bits, 0.3))
+        partly = np.where(np.arange(n_bits) < n_bits - 5, 2.0, 0.0)
+        check_search(index, codes, ids, world.queries, 9, strategy=strategy, weights=partly)
+        check_search(index, codes, ids, codes[:3], 1, strategy=strategy)  # nothing is nearer than 0
+
+
 def crowds(n_bits, n=20_000, n_strays=400):
     """Codes around a few centres, some far from all of them, and queries of both kinds."""
     world = oracle.world(n_bits, n, n_bits, "clusters", "random", n_queries=6, automatic=True)

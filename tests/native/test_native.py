@@ -62,6 +62,16 @@ def test_both_kernels_sort_and_lay_out_alike(n_bytes, threads):
             assert (a is None and b is None) or np.array_equal(a, b)
 
 
+@pytest.mark.parametrize("kernel", COMPILED)
+def test_blocks_begin_with_a_line_of_the_cache(kernel):
+    for n in (1, 33, 5000):
+        codes = np.arange(n, dtype="<u4")[:, None].view(np.uint8)[:, ::-1].copy()
+        _, blocks, _ = choose(kernel).table(codes, 0, 4, 1)
+        assert blocks.ctypes.data % 64 == 0
+        assert blocks.flags.c_contiguous
+        assert not blocks.swapaxes(1, 2).reshape(-1, 4)[n:].any()  # lanes that no code fills
+
+
 def test_no_codes_no_trouble():
     for name in ("portable", "numpy"):
         kernel = choose(name)

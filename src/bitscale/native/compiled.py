@@ -20,7 +20,11 @@ from bitscale.native.structs import (
     QueriesStruct,
     View,
     address,
+<<<<<<< HEAD
     face_of,
+=======
+    aligned,
+>>>>>>> 281752ee1f2381b2995d4c3734b5cde4aa30d774
     many,
     maybe_address,
 )
@@ -128,7 +132,7 @@ class CompiledKernel:
     def table(self, distinct: U8, first_bit: int, width: int, threads: int) -> tuple[U32, U8, U32 | None]:
         """Lay out one table over sorted distinct codes: (offsets, blocks, positions or None for table 0)."""
         n, n_bytes = distinct.shape
-        blocks = np.empty((-(-n // LANES), n_bytes, LANES), np.uint8)
+        blocks = aligned((-(-n // LANES), n_bytes, LANES))
         if n % LANES:
             blocks[-1] = 0
         offsets = np.empty((1 << width) + 1, np.uint32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Sequence
 from ctypes import Structure, c_double, c_int32, c_int64, c_uint32, c_uint64, c_void_p
 from functools import lru_cache
@@ -13,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.native.layout import U64, Plan, Segment
+
+LINE = 64  # bytes of a line of the cache
 
 
 class TableStruct(Structure):
@@ -110,6 +113,14 @@ class CallStruct(Structure):
 def address(array: NDArray[Any]) -> int:
     """Where an array's first element stands."""
     return int(array.__array_interface__["data"][0])
+
+
+def aligned(shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    """Bytes, not set, that begin with a line of the cache: a register read across two lines takes twice as long."""
+    size = math.prod(shape)
+    buffer = np.empty(size + LINE, np.uint8)
+    begin = -address(buffer) % LINE
+    return buffer[begin : begin + size].reshape(shape)
 
 
 def maybe_address(array: NDArray[Any] | None) -> int | None:

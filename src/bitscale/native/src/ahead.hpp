@@ -1,8 +1,8 @@
-// What the filters for long codes share on x86: asking for blocks ahead, and lanes from their halves.
+// What the filters for long codes share on x86: asking for blocks ahead, when to look, and lanes from their halves.
 #pragma once
 #include <immintrin.h>
 
-#include "layout.hpp"
+#include "filter.hpp"
 
 namespace bitscale {
 
@@ -28,6 +28,23 @@ class Ahead {
   const uint8_t* end_;
   uint64_t stride_, away_ = 16;
   uint32_t used_ = 256;
+};
+
+// How many planes to read before the first look: as many as nearly every block has needed so far.
+class Sure {
+ public:
+  uint32_t planes() const { return planes_; }
+  void needed(uint32_t planes) {
+    if (planes > planes_ + kCountedGroup) {
+      if (++late_ == kOften) planes_ += kCountedGroup, late_ = 0, early_ = 0;
+    } else if (++early_ == kMany) {
+      planes_ -= planes_ ? kCountedGroup : 0, late_ = 0, early_ = 0;
+    }
+  }
+
+ private:
+  static constexpr uint32_t kOften = 24, kMany = 32;
+  uint32_t planes_ = 0, late_ = 0, early_ = 0;
 };
 
 // Lanes stand apart by parity in 16-bit sums: bit i of `even` is lane 2 i.

@@ -23,23 +23,6 @@ AVX512 __m512i count_pair(__m512i codes, const uint8_t* tables) {
   return _mm512_shuffle_epi8(_mm512_loadu_si512(tables + 64), differing);
 }
 
-// How many planes to read before the first look: as many as nearly every block has needed so far.
-class Sure {
- public:
-  uint32_t planes() const { return planes_; }
-  void needed(uint32_t planes) {
-    if (planes > planes_ + kCountedGroup) {
-      if (++late_ == kOften) planes_ += kCountedGroup, late_ = 0, early_ = 0;
-    } else if (++early_ == kMany) {
-      planes_ -= planes_ ? kCountedGroup : 0, late_ = 0, early_ = 0;
-    }
-  }
-
- private:
-  static constexpr uint32_t kOften = 24, kMany = 32;
-  uint32_t planes_ = 0, late_ = 0, early_ = 0;
-};
-
 AVX512 uint32_t at_most_pair(__m512i sum, __m256i limit) {
   const __m256i both = _mm256_adds_epu16(_mm512_castsi512_si256(sum), _mm512_extracti64x4_epi64(sum, 1));
   return _mm256_cmple_epu16_mask(both, limit);

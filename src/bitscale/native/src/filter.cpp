@@ -46,7 +46,7 @@ uint64_t find_batch_portable(const uint8_t* blocks, uint64_t n, uint32_t n_bytes
   return n;
 }
 
-const Filter kPortable{"portable", find_portable, find_batch_portable, find_long_portable, nullptr};
+const Filter kPortable{"portable", find_portable, find_batch_portable, find_long_portable, nullptr, nullptr};
 
 #if defined(__x86_64__)
 constexpr uint64_t kAhead = 16;  // blocks to prefetch ahead: the hardware stops at page borders
@@ -142,7 +142,7 @@ __attribute__((target("avx2"))) uint64_t find_batch_avx2(const uint8_t* blocks, 
   }
 }
 
-const Filter kAvx2{"avx2", find_avx2, find_batch_avx2, find_long_avx2, nullptr};
+const Filter kAvx2{"avx2", find_avx2, find_batch_avx2, find_long_avx2, nullptr, nullptr};
 
 // ---------------------------------------------------------------- AVX-512: two planes a register
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx2"), always_inline)) inline
@@ -254,8 +254,9 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx2"))) uint64_t find_batch_av
   }
 }
 
-const Filter kAvx512{"avx512", find_avx512, find_batch_avx512, find_long_avx512, nullptr};
-const Filter kCounting{"avx512", find_avx512, find_batch_avx512, find_long_avx512, find_counted_avx512};
+const Filter kAvx512{"avx512", find_avx512, find_batch_avx512, find_long_avx512, nullptr, nullptr};
+const Filter kCounting{"avx512",         find_avx512,         find_batch_avx512,
+                       find_long_avx512, find_counted_avx512, find_plain_avx512};
 #endif
 
 }  // namespace

@@ -29,6 +29,15 @@ struct LongTables {
   const uint8_t* factors;  // one a group, at most kMaxFactor
   uint16_t threshold;
 };
+// A long query whose bits all cost the same. Of each pair of planes the query's own bytes, 32 times each; behind them
+// 64 bytes that say which bits of the last pair count.
+struct PlainQuery {
+  const uint8_t* code;
+  uint32_t pairs;
+  bool odd;        // the last pair is one plane
+  uint16_t limit;  // differing bits
+};
+
 constexpr uint32_t kMaxFactor = 127;       // signed bytes are what the multiplication takes
 constexpr uint32_t kMaxThreshold = 65000;  // sums saturate above it
 
@@ -46,6 +55,8 @@ struct Filter {
   // The same by counting bits; null where this processor is no faster at that.
   uint64_t (*find_counted)(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, uint32_t planes,
                            const LongTables& query, uint32_t* mask);
+  // The same where all bits cost the same, exactly; null like the one before.
+  uint64_t (*find_plain)(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, const PlainQuery& query, uint32_t* mask);
 };
 
 uint64_t find_long_portable(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, uint32_t planes,
@@ -57,6 +68,8 @@ uint64_t find_long_avx512(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, u
                           uint32_t* mask);
 uint64_t find_counted_avx512(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, uint32_t planes,
                              const LongTables& query, uint32_t* mask);
+uint64_t find_plain_avx512(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, const PlainQuery& query,
+                           uint32_t* mask);
 #endif
 
 // "avx512", "avx2", "portable", or null for the best; null when this machine cannot run it.

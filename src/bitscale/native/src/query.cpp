@@ -29,8 +29,30 @@ Query::Query(const Filter* filter, const uint8_t* code, const Vec<int32_t>& xor_
       costs_[j * 32 + x] = xor_costs[j * 32 + (x ^ (code[j] & 15))];
       costs_[j * 32 + 16 + x] = xor_costs[j * 32 + 16 + (x ^ (code[j] >> 4))];
     }
+  if (is_long() && filter && filter->find_plain && set_plain(xor_costs)) return;
   if (is_long() && filter && filter->find_counted) count_costs(xor_costs);
   factors_.resize(planes / kGroup + 1);
+}
+
+// Ready for counting where all bits that count cost the same: those are the first ones. False where they do not.
+bool Query::set_plain(const Vec<int32_t>& xor_costs) {
+  const auto cost = [&](uint32_t bit) { return xor_costs[bit / 8 * 32 + bit % 8 / 4 * 16 + (1u << bit % 4)]; };
+  const int32_t one = cost(7);  // the first bit is a byte's highest
+  uint8_t last = 0xFF;          // bits of the last plane that count
+  for (uint32_t bit = 0; bit < planes_ * 8; bit++)
+    if (cost(bit) != one) {
+      if (bit / 8 + 1 < planes_ || cost(bit)) return false;
+      last &= static_cast<uint8_t>(~(1u << bit % 8));
+    }
+  if (one <= 0 || !last || planes_ >= 8192) return false;  // sums are of 16 bits
+  bit_cost_ = one;
+  const uint32_t pairs = (planes_ + 1) / 2;
+  tables_.assign(size_t{pairs + 1} * 64, 0);
+  for (uint32_t j = 0; j < planes_; j++) {
+    std::fill_n(&tables_[j * kLanes], kLanes, code_[j]);
+    if (j / 2 + 1 == pairs) std::fill_n(&tables_[pairs * 64 + j % 2 * kLanes], kLanes, j + 1 < planes_ ? 0xFF : last);
+  }
+  return true;
 }
 
 // What so many differing bits of each plane cost at least; kept where that is nearly what they cost on average.

@@ -53,6 +53,10 @@ class Query {
   void aim(int32_t reach) {
     if (reach == aimed_) return;
     aimed_ = reach;
+    if (plain()) {
+      limit_ = static_cast<uint16_t>(std::min<int32_t>(reach / bit_cost_, 65535));
+      return;
+    }
     if (scaled_for_ < 0 || reach < 0.92 * scaled_for_) rescale(reach);
     const double limit = scale_ * reach * (1 + 1e-6), most = is_long() ? kMaxThreshold : 254;
     threshold_ = static_cast<uint16_t>(std::min(limit, most));
@@ -61,9 +65,13 @@ class Query {
   uint8_t threshold() const { return static_cast<uint8_t>(threshold_); }
   bool is_long() const { return planes_ > kShort; }
   bool counted() const { return !count_costs_.empty(); }
+  bool plain() const { return bit_cost_ > 0; }
 
   // First of the `n` blocks in which a code may lie within what was aimed at, its lanes in *mask; n when there is none.
   uint64_t find(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, uint32_t* mask) const {
+    if (plain())
+      return filter_->find_plain(blocks, n, n_bytes, {tables_.data(), (planes_ + 1) / 2, planes_ % 2 == 1, limit_},
+                                 mask);
     if (is_long())
       return (counted() ? filter_->find_counted : filter_->find_long)(
           blocks, n, n_bytes, planes_, {tables_.data(), factors_.data(), threshold_}, mask);
@@ -71,6 +79,7 @@ class Query {
   }
 
  private:
+  bool set_plain(const Vec<int32_t>& xor_costs);
   void count_costs(const Vec<int32_t>& xor_costs);
   void rescale(int32_t reach);
   void rescale_group(uint32_t group, uint32_t planes);
@@ -85,6 +94,8 @@ class Query {
   int32_t scaled_for_ = -1;
   double scale_ = 0;
   uint16_t threshold_ = 0;
+  int32_t bit_cost_ = 0;  // of a long code's bits where all cost the same and differing ones are counted; else 0
+  uint16_t limit_ = 0;    // differing bits within what was aimed at
 };
 
 }  // namespace bitscale
