@@ -83,6 +83,7 @@ def test_ways_to_take_pictures(said, options, wanted, tmp_path):
         ({"range": 1}, {"shape": ("n", 3, "h", "w")}, "height and width"),
         ({"sizes": 7}, {}, r"may say .* Got \['sizes'\]"),
         ({"layout": "NHWC"}, {}, "three channels"),
+        ({"range": 1}, {"shape": ("n", 6, 6, 1)}, "net takes the shape .* three channels"),
     ],
 )
 def test_what_is_missing_or_wrong_is_said(said, options, match, tmp_path):

@@ -37,6 +37,8 @@ def named_queries(words: list[str], batch: Path | None, texts: Sequence[str] = (
             queries.append(Query.of_file(word))
     queries += read_batch(batch) if batch is not None else []
     queries += [Query.of_text(text) for text in texts]
+    if not queries and words:
+        raise UsageError(f"there is no picture below {', '.join(words)}. Name a picture, or a folder that holds some.")
     if not queries:
         raise UsageError("there is nothing to search for. Name a picture, an id, a folder, --batch FILE or --text.")
     return queries

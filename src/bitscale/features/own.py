@@ -155,6 +155,8 @@ def _layout(about: dict[str, Any], shape: tuple[int | None, ...], beside: Path) 
     said = about.get("layout")
     if said is None and (shape[1] == 3) != (shape[3] == 3):
         return shape[1] == 3
+    if 3 not in (shape[1], shape[3]) and None not in (shape[1], shape[3]):
+        raise InputError(f"the network of {beside.stem} takes the shape {shape}, and pictures have three channels.")
     if said not in ("NCHW", "NHWC"):
         raise InputError(f'say "layout": "NCHW" or "NHWC" in {beside}: the input of shape {shape} does not tell.')
     if shape[1 if said == "NCHW" else 3] not in (None, 3):

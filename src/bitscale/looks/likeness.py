@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from bitscale.arrays import Bool, Float32
 from bitscale.looks.align import Fit, fit_over, grid, sampled
-from bitscale.looks.look import FORMS, Looks, each_laid
+from bitscale.looks.look import FORMS, UNDONE, Looks, each_laid
 from bitscale.pictures.look import COLOUR_SIDE, SIDE
 
 OTHER, PERHAPS, VARIANT, COPY = range(4)
@@ -51,9 +51,11 @@ class Likeness(NamedTuple):
     coloured: Bool  # whether colours agree
     same: Float32  # how much alike, 0 to 1: to choose among several
 
-    def says(self, row: int) -> str:
-        """How the second differs from the first, as far as that can be named."""
-        words = [FORMS[int(self.form[row])], *(["other colours"] if not self.coloured[row] else [])]
+    def says(self, row: int, back: bool = False) -> str:
+        """How the second differs from the first, or the first from the second, as far as that can be named."""
+        form = int(self.form[row])
+        form = UNDONE.get(form, form) if back else form
+        words = [FORMS[form], *(["other colours"] if not self.coloured[row] else [])]
         return ", ".join(word for word in words if word)
 
 

@@ -19,7 +19,7 @@ from bitscale.pictures.look import COLOUR_SIDE, LOOK_BYTES, SIDE
 U8 = NDArray[np.uint8]
 HASH_BITS = 64
 _LOWEST = 8  # waves across and down
-FORMS = (  # how a copy lies: each is left out of its name where it is as the other
+FORMS = (  # how a copy lies, turned to the left: each is left out of its name where it is as the other
     "",
     "mirrored",
     "upside down",
@@ -29,6 +29,7 @@ FORMS = (  # how a copy lies: each is left out of its name where it is as the ot
     "turned by 270 degrees",
     "mirrored and turned",
 )
+UNDONE = {5: 6, 6: 5}  # how the other lies, seen from the copy; the other forms undo themselves
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PIL import ImageOps
+from PIL import Image, ImageOps
 
 import bitscale as bs
 from bitscale import Codes, Collection
@@ -17,7 +17,7 @@ from bitscale.collection.ingest.looks import fill_looks, without_look
 from bitscale.collection.items import Item, in_range
 from bitscale.data import Labelled, as_images
 from bitscale.errors import InputError
-from bitscale.looks.likeness import PERHAPS, Likeness
+from bitscale.looks.likeness import COPY, PERHAPS, Likeness
 from tests.collection.made import hasher
 from tests.looks.scenes import scene
 
@@ -43,6 +43,7 @@ def world(tmp_path_factory, model):
     big(5).resize((120, 90)).save(folder / "05 small.jpg", quality=70)
     big(5).transpose(0).save(folder / "05 mirrored.png")
     big(6).convert("L").save(folder / "06 grey.png")
+    big(6).transpose(Image.Transpose.ROTATE_90).save(folder / "06 turned.png")
     ImageOps.expand(big(7), 10, "white").save(folder / "07 framed.png")
     with Collection.create(folder / "c.bsc", model) as photos:
         photos.add(folder, workers=1)
@@ -56,15 +57,21 @@ def names(group):
 @pytest.mark.slow
 def test_the_three_kinds_are_kept_apart_and_the_original_is_kept(world):
     _, found = world
-    assert found.items == 26
+    assert found.items == 27
     assert [sorted(names(group)) for group in found.identical] == [["03 again.png", "03 copy.png", "03.png"]]
     near = {tuple(sorted(names(group))): group.why for group in found.near}
-    assert set(near) == {("05 mirrored.png", "05 small.jpg", "05.png"), ("07 framed.png", "07.png")}
+    five, six, seven = (
+        ("05 mirrored.png", "05 small.jpg", "05.png"),
+        ("06 turned.png", "06.png"),
+        ("07 framed.png", "07.png"),
+    )
+    assert set(near) == {five, six, seven}
     assert near["07 framed.png", "07.png"] == "without a frame"
     assert [(names(group), group.why) for group in found.related] == [(["06.png", "06 grey.png"], "in colour")]
     assert found.unread == 0
     told = {os.path.basename(m.item.path): m.differs for group in found.groups for m in group.members}
     assert told["06 grey.png"] == "other colours"
+    assert told["06 turned.png"] == "turned by 90 degrees"
     assert "mirrored" in (told["05 mirrored.png"], told["05.png"])
 
 
@@ -115,6 +122,16 @@ def test_pictures_much_alike_and_near_by_hash_are_related_whatever_their_colours
     links = Links()
     links.add(np.array([[1, 2], [3, 4]]), likeness, np.array([True, False]))
     assert (dict(links.related), dict(links.near)) == ({1: {2: "other colours"}, 2: {1: "other colours"}}, {})
+
+
+def test_a_quarter_turn_is_named_from_the_picture_that_is_kept():
+    """The second lies to the left of the first: the first lies to the right of the second."""
+    links = Links()
+    links.add(
+        np.array([[1, 2]]), Likeness(np.array([COPY]), np.array([5]), np.array([True]), np.ones(1)), np.zeros(1, bool)
+    )
+    assert links.near[1] == {2: "turned by 90 degrees"}
+    assert links.near[2] == {1: "turned by 270 degrees"}
 
 
 def test_chains_do_not_glue_everything():

@@ -22,7 +22,8 @@ U8 = NDArray[np.uint8]
 HASH_RADIUS = 10  # bits of 64
 MOST = 24  # candidates a picture has by its hash, and
 NEAREST = 8  # by its code
-KIN = 0.01  # share of random pairs of items whose codes are as near as those of candidates
+KIN = 0.01  # share of random pairs of items whose codes are as near as those of candidates,
+LEAST = 2_000  # or so many pairs: of few pictures, copies would be most of that share and keep others out
 PAIRS = 20_000  # random pairs measured
 LOOKUP = 512  # queries at a time
 FLAT = 2.0  # levels: a picture with less contrast has nothing on it to compare
@@ -55,12 +56,13 @@ def by_code(index: Index, ids: Int, packed: U8, within: float | None, tell: Prog
 
 
 def near_distance(codes: Codes) -> float:
-    """The distance that a share KIN of random pairs of different items stays below."""
+    """The distance that a share KIN of random pairs of different items stays below, or of LEAST where that is more."""
+    share = min(max(KIN, 2 * LEAST / (len(codes) * (len(codes) - 1))), 1.0)
     rng = np.random.default_rng(SEED)
     first, second = rng.integers(0, len(codes), (2, PAIRS))
     other = first != second
     differ = np.unpackbits(codes.packed[first[other]] ^ codes.packed[second[other]], axis=1, count=codes.n_bits)
-    return float(np.quantile(differ @ codes.bit_weights, KIN))
+    return float(np.quantile(differ @ codes.bit_weights, share))
 
 
 def by_hash(ids: Int, sights: Sights, tell: Progress) -> Iterator[Int]:

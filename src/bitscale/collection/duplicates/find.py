@@ -57,7 +57,7 @@ class Duplicates:
 
 @dataclass
 class Links:
-    """Which items are copies or variants of which, with how the second lies over the first."""
+    """Which items are copies or variants of which, with how the second differs from the first."""
 
     near: dict[int, dict[int, str]] = field(default_factory=lambda: defaultdict(dict))
     related: dict[int, dict[int, str]] = field(default_factory=lambda: defaultdict(dict))
@@ -70,7 +70,7 @@ class Links:
         for row in np.flatnonzero((likeness.kind >= VARIANT) | perhaps).tolist():
             first, second = pairs[row].tolist()
             kind = self.near if likeness.kind[row] == COPY else self.related
-            kind[first][second] = kind[second][first] = likeness.says(row)
+            kind[first][second], kind[second][first] = likeness.says(row), likeness.says(row, back=True)
             for id in (first, second):
                 self.likes[id] += float(likeness.same[row])
 
@@ -94,7 +94,7 @@ def find_duplicates(
     """Look for duplicates in a whole collection.
 
     within    how far apart codes of candidates may be, as a share of the largest distance; unless said, as near as
-              one in a hundred random pairs of items are
+              one in a hundred random pairs of items are, in small collections any distance
     workers   processes that read pictures whose looks are not kept, one a core unless said
     """
     if within is not None and not 0 <= within <= 1:
@@ -188,7 +188,10 @@ def sort_links(collection: Pictures, links: Links, sights: Sights, duplicates: D
     for first, others in links.related.items():
         for second, says in others.items():
             if first in members and second in members and stands[first] != stands[second]:
-                between[stands[first]].setdefault(stands[second], says)
+                if (stands[first], stands[second]) == (first, second):
+                    between[first][second] = says
+                else:  # how copies of them differ says nothing of how these do
+                    between[stands[first]].setdefault(stands[second], "")
     duplicates.related += stars("related", members, between)
 
 
