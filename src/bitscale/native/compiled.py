@@ -20,11 +20,8 @@ from bitscale.native.structs import (
     QueriesStruct,
     View,
     address,
-<<<<<<< HEAD
-    face_of,
-=======
     aligned,
->>>>>>> 281752ee1f2381b2995d4c3734b5cde4aa30d774
+    face_of,
     many,
     maybe_address,
 )
