@@ -35,6 +35,8 @@ def test_items_are_listed_labelled_and_come_back(made):
     assert page["items"][0]["exif"] == {"taken": "2024-01-03T14:02:11", "camera": "Lumix DC-G9"}
     assert told("list", home, "--after", 10)["next"] is None
     assert [one["id"] for one in told("list", home, "--where", "exif.taken=2024-03")["items"]] == [2, 11]
+    some = inside("list", home, "--where", "exif.taken>=2024-01", "--limit", 2)
+    assert some.stdout.endswith("2 items that match. More with --after 1.\n")
     assert told("label", home, 1, folder / "p" / "02.jpg", "--label", "coat", "--meta", "rating=5")["described"] == 2
     (one, two) = told("list", home, "--where", "label=coat")["items"]
     assert (one["labels"], two["metadata"]) == (["coat"], {"rating": 5})

@@ -49,7 +49,8 @@ def list(
         table.add_row(str(item.id), *(cell(word) for word in words))
     if items:
         print_table(table)
-    say(f"{len(items):,} of {total:,} items." + (f" More with --after {items[-1].id}." if more else ""))
+    what = f"{len(items):,} of {total:,} items." if where is None else f"{len(items):,} items that match."
+    say(what + (f" More with --after {items[-1].id}." if more else ""))
 
 
 def item_dict(item: Item) -> dict[str, Any]:
