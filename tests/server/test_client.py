@@ -86,6 +86,23 @@ def test_adding_and_removing(world):
         assert coded.search(code=bytes(8), model=info["model"], k=1)["matches"][0]["id"] == new
 
 
+def test_marks(world):
+    address, key, folder = world
+    said = {"id": 2, "right": [4, 5], "wrong": [7]}
+    with bs.Client(address, key=key) as client, bs.Collection.open(folder / "coded.bsc", read_only=True) as library:
+        coded = client.collection("coded")
+        wanted = library.learn(2, [4, 5], [7])
+        found = coded.search(**coded.learn(**said), k=5)["matches"]
+        assert [one["id"] for one in found] == library.search(wanted.codes, 5, weights=wanted.weights).ids[0].tolist()
+        by_code = {"code": library.index.get([2]).packed.tobytes(), "model": library.model}
+        assert coded.learn(**by_code, right=[4, 5], wrong=[7]) == coded.learn(**said)
+        kept = coded.mark(**said, picture=b"a picture")["mark"]
+        assert library.marks()[-1].picture == b"a picture"
+        assert [(one["id"], one["right"]) for one in coded.marks()["marks"]] == [(kept, [4, 5])]
+        coded.take_back(kept)
+        assert coded.marks() == {"marks": []}
+
+
 def test_errors_say_what_to_do(world):
     address, key, _ = world
     with bs.Client(address, key="bitscale_wrong") as client:
