@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote
 
-from bitscale.errors import ServiceError
+from bitscale.errors import FileError, ServiceError
 
 try:
     import httpx
@@ -329,6 +329,8 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
 def _query(given: Mapping[str, Any]) -> dict[str, Any]:
     """What is asked about, as JSON has it: a code in base64, values as plain numbers."""
     query = _given(dict(given))
+    if "id" in query:
+        query["id"] = int(query["id"])  # NumPy's are no JSON
     if "code" in query:
         code = query["code"]
         query["code"] = code if isinstance(code, str) else b64encode(code).decode()
@@ -346,7 +348,12 @@ def _typed(value: Any) -> str:
 
 
 def _bytes(picture: Picture) -> bytes:
-    return bytes(picture) if isinstance(picture, bytes | bytearray | memoryview) else Path(picture).read_bytes()
+    if isinstance(picture, bytes | bytearray | memoryview):
+        return bytes(picture)
+    try:
+        return Path(picture).read_bytes()
+    except OSError as error:
+        raise FileError(f"{os.fspath(picture)} cannot be read: {error.strerror}.") from error
 
 
 def _error(answer: httpx.Response) -> ServiceError:

@@ -2,10 +2,11 @@
 
 import asyncio
 
+import numpy as np
 import pytest
 
 import bitscale as bs
-from bitscale.errors import ServiceError
+from bitscale.errors import FileError, ServiceError
 from bitscale.server.keys import KeyFile
 from tests.server.serving import make_codes, make_photos, make_pictures, running
 
@@ -112,6 +113,9 @@ def test_errors_say_what_to_do(world):
     with bs.Client(address, key=key) as client:
         with pytest.raises(ServiceError, match="bits must be"):
             client.collection("photos").search(id=1, bits=65)
+        with pytest.raises(FileError, match=r"no\.png cannot be read: No such file"):
+            client.collection("photos").search("no.png")
+        assert client.collection("coded").search(id=np.int64(3), k=1)["query"]["id"] == 3
         with pytest.raises(ServiceError, match="no collection"):
             client.collection("nowhere").info()
     with bs.Client("http://127.0.0.1:9", key=key) as client, pytest.raises(ServiceError, match="bitscale serve"):
