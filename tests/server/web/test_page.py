@@ -216,6 +216,7 @@ def test_marks_are_learned_from_kept_and_taken_back(page, served):
     assert "The 24 nearest" in page.inner_text("#status")  # as before: the item itself is one more
     page.click("#keep-marks")
     page.wait_for_selector("[aria-label^='Take back mark']")
+    assert "1 mark kept in this collection, for bitscale train --from-feedback." in page.inner_text("#feedback")
     kept = json.loads(page.request.get(f"{served}/v1/collections/clothes/marks").text())["marks"]
     assert (kept[-1]["item"], kept[-1]["right"], kept[-1]["wrong"]) == (11, [ids[20]], [ids[1]])
     check_accessible(page)

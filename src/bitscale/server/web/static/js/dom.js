@@ -8,7 +8,7 @@ function build(made, properties, children) {
     else if (name === "value") made.value = value;
     else made.setAttribute(name, value === true ? "" : value);
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  made.append(...children.flat(2).filter((child) => child !== null && child !== undefined && child !== false));
   return made;
 }
 
