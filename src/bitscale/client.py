@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 from urllib.parse import quote
 
-from bitscale.errors import ServiceError
+from bitscale.errors import FileError, ServiceError
 
 try:
     import httpx
@@ -57,7 +57,7 @@ class Calls:
         *,
         id: int | None = None,
         text: str | None = None,
-        code: bytes | None = None,
+        code: bytes | str | None = None,
         relaxed: Sequence[float] | None = None,
         model: str | None = None,
         k: int | None = None,
@@ -69,17 +69,14 @@ class Calls:
         emphasis: Mapping[str, float] | None = None,
         explain: bool = False,
     ) -> Call:
-        """The items nearest to a picture, an item, words, a ready code (packed bits) or values before the sign."""
+        """The items nearest to a picture, an item, words, a ready code or values before the sign.
+
+        A code is packed bits, or these in base64, as answers tell them.
+        """
         how: dict[str, Any] = {"k": k, "bits": bits, "where": where, "radius": radius, "max_distance": max_distance}
         how |= {"weights": weights if weights is None else [float(one) for one in weights], "emphasis": emphasis}
         if picture is None:
-            what: dict[str, Any] = {
-                "id": id,
-                "text": text,
-                "code": None if code is None else b64encode(code).decode(),
-                "model": model,
-            }
-            what["relaxed"] = None if relaxed is None else [float(one) for one in relaxed]
+            what = _query({"id": id, "text": text, "code": code, "relaxed": relaxed, "model": model})
             return Call("POST", f"{self.at}/search", body=_given({**what, **how, "explain": explain}))
         if isinstance(where, Mapping):
             how["where"] = [f"{name}={_typed(value)}" for name, value in where.items()]
@@ -135,6 +132,29 @@ class Calls:
     def duplicates(self, within: float | None = None) -> Call:
         """Groups of duplicates, or how far the search for them is."""
         return Call("GET", f"{self.at}/duplicates", _given({"within": within}))
+
+    def learn(self, *, right: Iterable[int] = (), wrong: Iterable[int] = (), **query: Any) -> Call:
+        """The query as marks make it: search with its code and weights.
+
+        right, wrong  ids of items that are what was meant, or are not
+        query         as `search` takes it, but no picture; besides `bits` and `emphasis`, as searched with
+        """
+        return Call("POST", f"{self.at}/learn", body=_said(right, wrong, query))
+
+    def mark(
+        self, *, right: Iterable[int] = (), wrong: Iterable[int] = (), picture: Picture | None = None, **query: Any
+    ) -> Call:
+        """Keep what was said of a query's results; its `picture` only where it is given."""
+        kept = {} if picture is None else {"picture": b64encode(_bytes(picture)).decode()}
+        return Call("POST", f"{self.at}/marks", body=_said(right, wrong, query) | kept)
+
+    def marks(self) -> Call:
+        """The marks that are kept."""
+        return Call("GET", f"{self.at}/marks")
+
+    def take_back(self, mark: int) -> Call:
+        """Forget a mark."""
+        return Call("DELETE", f"{self.at}/marks/{int(mark)}")
 
 
 class _Shared:
@@ -285,9 +305,42 @@ class Remote:
         """Groups of duplicates, or how far the search for them is."""
         return self._client.send(self._calls.duplicates(within))
 
+    def learn(self, **said: Any) -> Any:
+        """See `Calls.learn`."""
+        return self._client.send(self._calls.learn(**said))
+
+    def mark(self, **said: Any) -> Any:
+        """See `Calls.mark`."""
+        return self._client.send(self._calls.mark(**said))
+
+    def marks(self) -> Any:
+        """The marks that are kept."""
+        return self._client.send(self._calls.marks())
+
+    def take_back(self, mark: int) -> Any:
+        """Forget a mark."""
+        return self._client.send(self._calls.take_back(mark))
+
 
 def _given(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
+
+
+def _query(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is asked about, as JSON has it: a code in base64, values as plain numbers."""
+    query = _given(dict(given))
+    if "id" in query:
+        query["id"] = int(query["id"])  # NumPy's are no JSON
+    if "code" in query:
+        code = query["code"]
+        query["code"] = code if isinstance(code, str) else b64encode(code).decode()
+    if "relaxed" in query:
+        query["relaxed"] = [float(one) for one in query["relaxed"]]
+    return query
+
+
+def _said(right: Iterable[int], wrong: Iterable[int], query: Mapping[str, Any]) -> dict[str, Any]:
+    return _query(query) | {"right": [int(one) for one in right], "wrong": [int(one) for one in wrong]}
 
 
 def _typed(value: Any) -> str:
@@ -295,7 +348,12 @@ def _typed(value: Any) -> str:
 
 
 def _bytes(picture: Picture) -> bytes:
-    return bytes(picture) if isinstance(picture, bytes | bytearray | memoryview) else Path(picture).read_bytes()
+    if isinstance(picture, bytes | bytearray | memoryview):
+        return bytes(picture)
+    try:
+        return Path(picture).read_bytes()
+    except OSError as error:
+        raise FileError(f"{os.fspath(picture)} cannot be read: {error.strerror}.") from error
 
 
 def _error(answer: httpx.Response) -> ServiceError:

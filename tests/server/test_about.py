@@ -11,6 +11,11 @@ def test_a_model_that_was_measured_tells_its_map(serve, photos):
     assert info["map_on"] == measured.on
 
 
+def test_only_networks_are_said_to_learn_from_marks(serve, coded, photos):
+    told = serve(coded, photos).get("/v1/collections").json()["collections"]
+    assert {one["name"]: one["fine_tunes"] for one in told} == {"coded": False, "photos": True}
+
+
 def test_one_that_was_not_tells_none(serve, coded):
     info = serve(coded).get("/v1/collections/coded").json()
     assert (info["map_by_bits"], info["map_on"]) == (None, None)

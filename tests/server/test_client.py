@@ -2,10 +2,11 @@
 
 import asyncio
 
+import numpy as np
 import pytest
 
 import bitscale as bs
-from bitscale.errors import ServiceError
+from bitscale.errors import FileError, ServiceError
 from bitscale.server.keys import KeyFile
 from tests.server.serving import make_codes, make_photos, make_pictures, running
 
@@ -86,6 +87,23 @@ def test_adding_and_removing(world):
         assert coded.search(code=bytes(8), model=info["model"], k=1)["matches"][0]["id"] == new
 
 
+def test_marks(world):
+    address, key, folder = world
+    said = {"id": 2, "right": [4, 5], "wrong": [7]}
+    with bs.Client(address, key=key) as client, bs.Collection.open(folder / "coded.bsc", read_only=True) as library:
+        coded = client.collection("coded")
+        wanted = library.learn(2, [4, 5], [7])
+        found = coded.search(**coded.learn(**said), k=5)["matches"]
+        assert [one["id"] for one in found] == library.search(wanted.codes, 5, weights=wanted.weights).ids[0].tolist()
+        by_code = {"code": library.index.get([2]).packed.tobytes(), "model": library.model}
+        assert coded.learn(**by_code, right=[4, 5], wrong=[7]) == coded.learn(**said)
+        kept = coded.mark(**said, picture=b"a picture")["mark"]
+        assert library.marks()[-1].picture == b"a picture"
+        assert [(one["id"], one["right"]) for one in coded.marks()["marks"]] == [(kept, [4, 5])]
+        coded.take_back(kept)
+        assert coded.marks() == {"marks": []}
+
+
 def test_errors_say_what_to_do(world):
     address, key, _ = world
     with bs.Client(address, key="bitscale_wrong") as client:
@@ -95,6 +113,9 @@ def test_errors_say_what_to_do(world):
     with bs.Client(address, key=key) as client:
         with pytest.raises(ServiceError, match="bits must be"):
             client.collection("photos").search(id=1, bits=65)
+        with pytest.raises(FileError, match=r"no\.png cannot be read: No such file"):
+            client.collection("photos").search("no.png")
+        assert client.collection("coded").search(id=np.int64(3), k=1)["query"]["id"] == 3
         with pytest.raises(ServiceError, match="no collection"):
             client.collection("nowhere").info()
     with bs.Client("http://127.0.0.1:9", key=key) as client, pytest.raises(ServiceError, match="bitscale serve"):

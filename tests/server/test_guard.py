@@ -1,8 +1,10 @@
 """The guard: every route, every kind of key; what is refused touches no handler, no parser, no model and no file."""
 
 import os
+import re
 
 import pytest
+from starlette.testclient import TestClient
 
 from bitscale.server.app import Service
 from bitscale.server.homes import Homes
@@ -160,6 +162,14 @@ def test_a_scope_hides_other_collections(guarded, serve):
     assert run(ask(guarded, "GET", "/v1/collections/nowhere", given))[0] == 403
 
 
+def test_metrics_tell_of_collections_within_the_scope_alone(guarded):
+    client = TestClient(guarded, base_url="http://127.0.0.1")
+    for kind, wanted in (("read", {"coded", "other"}), ("elsewhere", {"other"}), ("write", {"coded", "other"})):
+        text = client.get("/metrics", headers={"X-API-Key": guarded.made[kind]}).text
+        assert set(re.findall(r'bitscale_items{collection="(\w+)"}', text)) == wanted
+        assert set(re.findall(r'bitscale_notices{collection="(\w+)"}', text)) == wanted
+
+
 HOSTS = [
     "evil.example",
     "127.0.0.1.evil.example",
@@ -216,6 +226,7 @@ def test_signing_in_trades_a_key_for_a_cookie_that_ends_with_it(serve, coded, tm
     assert client.get("/", follow_redirects=False).headers["location"] == "/sign-in"
     assert client.get("/sign-in").status_code == 200
     assert error_of(client.post("/v1/session", json={"key": "wrong"}))["status"] == 401
+    assert error_of(client.post("/v1/session", json={"key": "x" * 5_000}))["status"] == 413  # whoever sends it
     answer = client.post("/v1/session", json={"key": secret})
     assert answer.status_code == 204
     cookie = answer.headers["set-cookie"]
@@ -229,7 +240,8 @@ def test_signing_in_trades_a_key_for_a_cookie_that_ends_with_it(serve, coded, tm
     secret, _ = keys.make("browser", "read")
     client.post("/v1/session", json={"key": secret})
     kept = dict(client.cookies)
-    assert client.delete("/v1/session").status_code == 204
+    gone = client.delete("/v1/session")
+    assert (gone.status_code, gone.headers["clear-site-data"]) == (204, '"cache"')
     client.cookies.update(kept)
     assert client.get("/v1/collections/coded").status_code == 401
 
@@ -240,6 +252,7 @@ def test_a_second_host_is_refused_though_the_first_is_ours(guarded):
 
 
 FORWARDED = ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Via"]
+FORWARDED += ["X-Forwarded-Port", "X-Forwarded-Server", "X-Client-IP", "True-Client-IP", "CF-Connecting-IP"]
 
 
 @pytest.mark.parametrize("header", FORWARDED)

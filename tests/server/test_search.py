@@ -107,7 +107,14 @@ def test_what_cannot_be_asked_is_refused(client, library, body):
         body = body | {"model": library.model}
     answer = client.post(AT, json=body)
     assert answer.status_code == 422
-    error_of(answer)
+    assert "Value error" not in error_of(answer)["message"]
+
+
+def test_a_refusal_names_what_was_asked(client, library):
+    refused = error_of(client.post(AT, json={"relaxed": [0.5] * 63, "model": library.model}))
+    assert refused["message"] == "relaxed must hold one value a bit (64). Got 63."
+    refused = error_of(client.post(AT, json={"id": 7, "k": 3, "radius": 3}))
+    assert refused["message"] == "body: give one of k, radius and max_distance."
 
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity", "1e999"])

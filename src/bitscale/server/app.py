@@ -97,7 +97,8 @@ async def _mistaken(request: Request, error: Exception) -> Response:
 async def _invalid(request: Request, error: Any) -> Response:
     """What does not fit a schema, field by field."""
     fields = [
-        {"field": ".".join(str(part) for part in one["loc"]), "message": str(one["msg"])} for one in error.errors()
+        {"field": ".".join(str(part) for part in one["loc"]), "message": str(one["msg"]).removeprefix("Value error, ")}
+        for one in error.errors()
     ]
     first = fields[0] if fields else {"field": "request", "message": "cannot be used"}
     more = f" ({len(fields) - 1} more such)" if len(fields) > 1 else ""

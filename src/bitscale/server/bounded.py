@@ -12,7 +12,8 @@ from bitscale.server.answers import Refused, error_answer
 from bitscale.server.settings import Settings
 
 MOST_JSON = 4 << 20  # bytes of a body that is no picture
-PICTURES = ("/items", "/search/picture")  # how paths end that take a picture
+MOST_SIGNING_IN = 4 << 10  # bytes that are read of somebody who has no key
+PICTURES = ("/items", "/search/picture", "/marks")  # how paths end that take a picture
 
 
 class Bounded:
@@ -26,13 +27,19 @@ class Bounded:
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
-        most = self._settings.most_bytes if scope["path"].endswith(PICTURES) else MOST_JSON
+        most = self._most(scope["path"])
         try:
             check_length(scope["headers"], most)
         except Refused as refused:
             await error_answer(refused)(scope, receive, send)
             return
         await self._inner(scope, Body(receive, most, self._settings.seconds), send)
+
+    def _most(self, path: str) -> int:
+        """The bytes that a body may have."""
+        if path == "/v1/session":
+            return MOST_SIGNING_IN
+        return self._settings.most_bytes if path.endswith(PICTURES) else MOST_JSON
 
 
 class Body:

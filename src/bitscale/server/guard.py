@@ -25,7 +25,11 @@ from bitscale.server.rates import Rates
 from bitscale.server.sessions import Sessions, token_of
 from bitscale.server.settings import Settings
 
-FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via")
+FORWARDED = (  # what proxies, tunnels and balancers say of those behind them
+    "forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-port", "x-forwarded-server",
+    "x-original-forwarded-for", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "true-client-ip", "cf-connecting-ip",
+    "x-envoy-external-address", "via",
+)  # fmt: skip
 NOBODY = Identity("nobody", "none", ())
 
 

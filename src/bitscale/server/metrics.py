@@ -44,10 +44,11 @@ class Metrics:
         histogram.observe(seconds)
 
     def text(self, items: Mapping[str, int], problems: Mapping[str, int]) -> bytes:
-        """All of it as Prometheus reads it."""
+        """All of it as Prometheus reads it; of collections those alone that are given."""
         for threads in self._threads:
             self._inside.labels(threads.name).set(threads.inside)
         for gauge, numbers in ((self._items, items), (self._problems, problems)):
+            gauge.clear()  # who asked before may see others
             for name, number in numbers.items():
                 gauge.labels(name).set(number)
         return generate_latest(self._registry)

@@ -7,6 +7,9 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from bitscale.server.answers import Refused, error_answer
+from bitscale.server.observed import PROTECTION
+
 MOST_CONNECTIONS = 1_000
 HEAD_SECONDS = 20.0
 HEAD_BYTES = 64 << 10
@@ -49,6 +52,14 @@ class Protocol(HttpToolsProtocol):
             self.transport.close()
         else:
             super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no HTTP, in the one shape of errors."""
+        body = error_answer(Refused(400, "this is no HTTP request.", "BadRequest")).body
+        head = [b"HTTP/1.1 400 Bad Request", b"content-type: application/json", b"content-length: %d" % len(body)]
+        head += [b"connection: close", *(b"%b: %b" % one for one in PROTECTION)]
+        self.transport.write(b"\r\n".join([*head, b"", bytes(body)]))
+        self.transport.close()
 
     def _wait(self) -> None:
         self._go_on()

@@ -193,6 +193,7 @@ class Info(Shown):
     map_by_bits: Annotated[dict[str, float] | None, Field(description="the model's MAP by length, where measured")]
     map_on: Annotated[str | None, Field(description="what that was measured on")]
     attributes: Annotated[dict[str, list[float]], Field(description="how much each bit counts for each attribute")]
+    fine_tunes: Annotated[bool, Field(description="whether `train --from-feedback` learns from marks kept here")]
 
 
 class Infos(Shown):

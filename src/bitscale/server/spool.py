@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import stat
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from itertools import count
@@ -17,7 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.requests import ClientDisconnect, Request
 
-from bitscale.server.answers import Refused
+from bitscale.server.answers import Busy, Refused
 
 PART = "picture"
 MOST_PARTS = 8
@@ -40,17 +41,28 @@ class Spool:
         self._folder = tempfile.TemporaryDirectory(prefix="bitscale-serve-")
         self._numbers = count()
 
+    def _place(self) -> str:
+        """The folder; another where it is gone, as the system tidies up what nobody touched for days."""
+        try:
+            status = os.lstat(self._folder.name)
+            ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+        except OSError:
+            ours = False
+        if not ours:
+            self._folder = tempfile.TemporaryDirectory(prefix="bitscale-serve-")
+        return self._folder.name
+
     @asynccontextmanager
     async def receive(self, request: Request) -> AsyncIterator[Upload]:
         """The picture that a request brings: its body, or the part `picture` of a form."""
-        path = f"{self._folder.name}/{next(self._numbers)}"
+        path = f"{self._place()}/{next(self._numbers)}"
         given = request.headers.get("content-type", "")
         try:
             kind = given.encode("latin-1") if PLAIN.fullmatch(given) else parse_options_header(given)[0]
             if kind == b"multipart/form-data":
-                size = await _part(request, path)
+                size = await _kept(_part(request, path))
             elif kind.startswith(RAW) or not kind:
-                size = await _body(request, path)
+                size = await _kept(_body(request, path))
             else:
                 raise Refused(
                     415,
@@ -74,6 +86,14 @@ class Spool:
 def _remove(path: str) -> None:
     with suppress(OSError):
         os.unlink(path)
+
+
+async def _kept(received: Awaitable[int]) -> int:
+    """How many bytes were received, or 503 where there is no room for them."""
+    try:
+        return await received
+    except OSError:
+        raise Busy("there is no room for a picture just now. Try again in a moment.") from None
 
 
 async def _body(request: Request, path: str) -> int:

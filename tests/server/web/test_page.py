@@ -207,19 +207,50 @@ def test_marks_are_learned_from_kept_and_taken_back(page, served):
     page.locator(f"ol.grid .tile[data-id='{ids[1]}'] button.wrong").click()
     said = {"id": 11, "right": [ids[20]], "wrong": [ids[1]]}
     learned = page.request.post(f"{served}/v1/collections/clothes/learn", data=said).json()
-    found = page.request.post(f"{served}/v1/collections/clothes/search", data={**learned, "k": 24}).json()
+    found = page.request.post(f"{served}/v1/collections/clothes/search", data={**learned, "k": 25}).json()
     wanted = [match["id"] for match in found["matches"]]
     until(page, f"ids => {IDS}.join() === ids.join()", arg=wanted)
     page.wait_for_selector(".tile.marked-wrong")
     assert page.inner_text(".tile[data-id='11'] .badge") == "itself"  # still, though its learned code is asked for
     check_accessible(page)
+    assert "The 24 nearest" in page.inner_text("#status")  # as before: the item itself is one more
     page.click("#keep-marks")
     page.wait_for_selector("[aria-label^='Take back mark']")
+    assert "1 mark kept in this collection, for bitscale train --from-feedback." in page.inner_text("#feedback")
     kept = json.loads(page.request.get(f"{served}/v1/collections/clothes/marks").text())["marks"]
     assert (kept[-1]["item"], kept[-1]["right"], kept[-1]["wrong"]) == (11, [ids[20]], [ids[1]])
     check_accessible(page)
+    page.click("nav >> text=Browse")
+    page.wait_for_selector("#more")
+    page.wait_for_load_state("networkidle")
+    assert not page.locator("#feedback").is_visible()
+    page.click("nav >> text=Search")
     page.click("[aria-label^='Take back mark']")
     page.wait_for_selector("#feedback", state="hidden")
+
+
+def test_a_lesson_that_comes_late_is_not_that_of_another_query(page, served):
+    search_for(page, served, id=11)
+    page.evaluate(
+        """() => {
+        const sent = window.fetch;
+        window.fetch = async (address, how) => {
+          if (String(address).endsWith("/learn")) await new Promise((go) => { window.answered = go; });
+          return sent(address, how);
+        };
+        }"""
+    )
+    page.locator("ol.grid .tile").nth(2).locator("button.right").click()
+    until(page, "window.answered !== undefined")
+    page.locator("ol.grid .tile").nth(5).locator("button.show").click()
+    other = asked(page)["q"]
+    until(page, "id => document.querySelector('.badge.itself')?.closest('.tile').dataset.id === id", arg=other[3:])
+    before = shown(page)
+    with page.expect_response("**/learn"):
+        page.evaluate("window.answered()")
+    page.wait_for_timeout(500)  # by then what it would have searched for would be shown
+    assert shown(page) == before
+    assert page.locator("#keep-marks").count() == 0
 
 
 def test_emphasis_of_a_model_of_several_attributes(page, served):
@@ -232,6 +263,11 @@ def test_emphasis_of_a_model_of_several_attributes(page, served):
     ids = [match["id"] for match in found["matches"]]
     until(page, f"ids => {IDS}.join() === ids.join()", arg=ids)
     check_accessible(page)
+    page.locator(f"ol.grid .tile[data-id='{ids[9]}'] button.right").click()  # learned from by what matters
+    said = {"id": 5, "right": [ids[9]], "emphasis": body["emphasis"]}
+    learned = page.request.post(f"{served}/v1/collections/dyed/learn", data=said).json()
+    found = page.request.post(f"{served}/v1/collections/dyed/search", data={**learned, "k": 25}).json()
+    until(page, f"ids => {IDS}.join() === ids.join()", arg=[match["id"] for match in found["matches"]])
 
 
 def test_browsing_without_a_query(page, served):
@@ -266,7 +302,8 @@ def test_a_bad_picture_and_a_gone_item_are_told(page, served, tmp_path):
     check_accessible(page)
     page.goto(f"{served}/?c=clothes&q=id:99999")
     page.wait_for_selector("#problem .problem")
-    assert "99999" in page.inner_text("#problem")
+    told = page.inner_text("#problem")  # without a button to try again, which would be of no use
+    assert told == "Item 99999 is not in clothes.bsc. It may have been removed."
     page.problems.clear()
 
 
@@ -285,6 +322,33 @@ def test_keys_go_through_the_grid(page, served):
     page.keyboard.press("?")
     page.wait_for_selector("dialog#keys[open]")
     check_accessible(page)
+
+
+def test_the_focus_is_not_lost_when_something_is_drawn_anew(page, served):
+    focused = "document.activeElement.closest('.tile')?.dataset.id"
+    page.goto(f"{served}/?c=clothes")
+    page.wait_for_selector(".tile[data-id] button.show")
+    page.locator(".tile[data-id='7'] button.show").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector(EXPLAINED)
+    until(page, f"{focused} === '7'")  # the first result, and so the keys go on
+    page.keyboard.press("ArrowDown")
+    marked = page.evaluate(focused)
+    page.keyboard.press("w")
+    page.wait_for_selector("#clear-marks")
+    until(page, "document.querySelector('ol.grid .tile:last-child .badge').textContent !== ''")
+    assert page.evaluate(focused) == marked
+    page.keyboard.press("c")
+    page.wait_for_selector("dialog#compare[open]")
+    page.keyboard.press("Escape")
+    page.locator("#filters .chip >> text=Bag").focus()
+    page.keyboard.press("Space")
+    page.wait_for_selector("#filters .chip[aria-pressed=true]")
+    assert page.evaluate("document.activeElement.textContent") == "Bag"
+    page.locator("#clear").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#query >> text=Drop a picture")
+    assert page.evaluate("document.activeElement.id") == "main"  # what had the focus is gone
 
 
 @pytest.mark.parametrize("how", ["dark", "phone", "dark phone"])

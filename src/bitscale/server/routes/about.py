@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from bitscale.collection import Collection
+from bitscale.deep.hasher import DeepHasher
 from bitscale.features import told_name
 from bitscale.server.answers import JsonAnswer, without_paths
 from bitscale.server.documented import errors, told
@@ -71,6 +72,7 @@ def info_of(photos: Collection, home: Home) -> dict[str, Any]:
         "map_by_bits": None if measured is None else {str(bits): map for bits, map in measured.map_by_bits.items()},
         "map_on": None if measured is None else measured.on,
         "attributes": dict(zip(hasher.attributes, hasher.attribute_weights.tolist(), strict=False)),  # none: {}
+        "fine_tunes": isinstance(hasher, DeepHasher),
     }
 
 

@@ -17,7 +17,7 @@ from bitscale.server.answers import JsonAnswer, NotFound
 from bitscale.server.documented import errors, told
 from bitscale.server.homes import Home, HomeOf
 from bitscale.server.routes.search import query_of
-from bitscale.server.schemas import Bits, ItemId, Query, Shown
+from bitscale.server.schemas import Bits, ItemId, Query, Shown, Weight
 
 router = APIRouter(tags=["feedback"])
 AT = "/v1/collections/{collection}"
@@ -31,6 +31,9 @@ class Said(Query):
     right: list[ItemId] = Field([], max_length=MOST_MARKED, description="items that are what was meant")
     wrong: list[ItemId] = Field([], max_length=MOST_MARKED, description="items that are not")
     bits: Annotated[Bits | None, Field(description="how many bits the searches compare; all unless said")] = None
+    emphasis: Annotated[
+        dict[str, Weight] | None, Field(description="how much each attribute of the model matters to the searches")
+    ] = None
 
 
 class NewMark(Said):
@@ -103,7 +106,8 @@ async def take_back(home: HomeOf, mark: Annotated[int, Path(ge=0, le=(1 << 63) -
 def learned(photos: Collection, home: Home, body: Said) -> Learned:
     """The query as marks make it."""
     query: Any = query_of(body, home, photos)
-    return photos.learn(query, body.right, body.wrong, bits=body.bits)
+    weights = None if body.emphasis is None else photos.hasher.emphasise(body.emphasis)
+    return photos.learn(query, body.right, body.wrong, bits=body.bits, weights=weights)
 
 
 def keep(photos: Collection, home: Home, body: NewMark) -> dict[str, Any]:

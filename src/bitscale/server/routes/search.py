@@ -135,6 +135,8 @@ def query_of(body: Asking, home: Home, photos: Collection) -> Searchable:
         return photos.hasher.encode_words([body.text])[1]
     space = home.space(photos, body.model or "")
     if body.relaxed is not None:
+        if len(body.relaxed) != space.n_bits:
+            raise InputError(f"relaxed must hold one value a bit ({space.n_bits}). Got {len(body.relaxed)}.")
         return Relaxed([body.relaxed], space.bit_weights, model=body.model)
     return space.of_rows(unpacked(body.code or "", space.n_bits))
 

@@ -18,9 +18,11 @@ async function ask(address, options = {}) {
   if (answer.status === 204) return null;
   let body = null;
   try { body = await answer.json(); } catch { /* told below */ }
-  if (!answer.ok) throw new Problem(answer.status, body?.error?.message || `The service answered ${answer.status}.`);
+  if (!answer.ok) throw new Problem(answer.status, sentence(body?.error?.message || `the service answered ${answer.status}.`));
   return body;
 }
+
+const sentence = (words) => words[0].toUpperCase() + words.slice(1);
 
 const json = (method, body, signal) => ({
   method, signal, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),

@@ -42,7 +42,7 @@ function groups(place, state, found, onagain) {
     h("p", { class: "small muted under" }, "The plan is a script in which every command is a comment: read it, and decide."),
     KINDS.filter(([kind]) => found[kind].length).map(([kind, title]) => [
       h("h2", { class: "section-head" }, `${title} (${found[kind].length})`),
-      found[kind].slice(0, MOST).map((group) => drawn(state, kind, group, onagain)),
+      h("div", { class: "groups" }, found[kind].slice(0, MOST).map((group) => drawn(state, kind, group, onagain))),
       found[kind].length > MOST && h("p", { class: "muted" }, `${found[kind].length - MOST} more groups are in the plan.`)]).flat(3));
 }
 
@@ -51,7 +51,7 @@ function drawn(state, kind, group, onagain) {
     badge, onshow: () => onagain(member.id), words: [member.differs, member.width && `${member.width}×${member.height}`, bytes(member.size)].filter(Boolean).join(" · "),
   });
   const all = [group.keep, ...group.others];
-  return h("div", { class: "group", role: "group", "aria-label": `${count(all.length, "picture")}, group of ${group.keep.name || group.keep.id}` },
+  return h("div", { class: all.length > 2 ? "group many" : "group", role: "group", "aria-label": `${count(all.length, "picture")}, group of ${group.keep.name || group.keep.id}` },
     h("div", { class: "group-head" }, h("strong", {}, count(all.length, "picture")), kind !== "related" && h("span", { class: "small muted" }, `Keep the first: ${group.why}`),
       group.others.length > SHOWN && h("span", { class: "small muted" }, `${group.others.length - SHOWN} more are in the plan`)),
     h("ul", { class: "grid" }, tile(group.keep, kind === "related" ? null : "keep"), group.others.slice(0, SHOWN).map((member) => tile(member))));

@@ -27,6 +27,8 @@ let learned = null; // code and weights that marks gave
 let asking = null; // aborts the search before
 let later = 0;
 let turn = 0; // of what is drawn: what comes late is dropped
+let lesson = 0; // of what is learned: likewise
+let onward = false; // the keys go on from the first result, once it is there
 
 const info = () => infos.find((one) => one.name === state.collection);
 const asked = () => JSON.stringify([state.collection, state.query]);
@@ -41,10 +43,13 @@ function go(change, { replace = false } = {}) {
 
 function body(explain) {
   const asked = learned ? { code: learned.code, model: learned.model, weights: learned.weights } : { ...state.query };
-  const how = { k: K, bits: used(), where: state.where, explain };
-  if (!learned && Object.keys(state.emphasis).length) how.emphasis = state.emphasis;
+  const itself = learned && state.query.id !== undefined ? 1 : 0; // asked for by a code it counts as one of them
+  const how = { k: K + itself, bits: used(), where: state.where, explain };
+  if (!learned) Object.assign(how, emphasised());
   return { ...asked, ...how };
 }
+
+const emphasised = () => (Object.keys(state.emphasis).length ? { emphasis: state.emphasis } : {});
 
 async function find({ explain = true } = {}) {
   clearTimeout(later);
@@ -88,6 +93,8 @@ function drawResults() {
     return;
   }
   results.draw(place, state, info(), answer, { onagain: again, oncompare: (id) => { go({ compare: id }); drawCompare(); }, onmark: mark, marks: feedback.marks });
+  if (onward && document.activeElement === at("main")) place.querySelector("button.show").focus({ preventScroll: true });
+  onward = false;
   const others = answer.matches.filter((match) => !match.itself);
   const best = others.map(results.gradeOf);
   const kind = Object.keys(FOUND).find((one) => best.includes(one));
@@ -121,6 +128,7 @@ const again = (id) => searchFor({ id });
 
 // Another query: nothing that was said or seen of the one before holds.
 function afresh() {
+  lesson += 1;
   feedback.clear();
   results.forget();
   learned = null;
@@ -136,9 +144,14 @@ function searchFor(asked) {
 
 function setBits(now) {
   go({ bits: now === info().n_bits ? null : now }, { replace: true });
+  again_({ explain: false });
+}
+
+// The same query in another way.
+function again_(how) {
   if (!state.query) return;
-  if (feedback.marked()) relearn({ explain: false });
-  else find({ explain: false });
+  if (feedback.marked()) relearn(how);
+  else find(how);
 }
 
 // ------------------------------------------------------------------ marks
@@ -150,15 +163,19 @@ function mark(id, kind) {
 }
 
 async function relearn({ explain = true } = {}) {
-  learned = null;
+  const mine = (lesson += 1);
+  let found = null;
   if (feedback.marked()) {
-    try { learned = await api.learn(state.collection, feedback.said(state.query, used())); } catch (error) { problem(error); return; }
+    try { found = await api.learn(state.collection, { ...feedback.said(state.query, used()), ...emphasised() }); } catch (error) { if (mine === lesson) problem(error); return; }
   }
+  if (mine !== lesson) return;
+  learned = found;
   drawFeedback();
   await find({ explain });
 }
 
-const drawFeedback = () => feedback.draw(at("feedback"), state, info(), role === "write" && info().writable, {
+const drawFeedback = (mine = turn) => feedback.draw(at("feedback"), state, info(), role === "write" && info().writable, {
+  alive: () => mine === turn && state.view === "search" && state.query !== null,
   onclear: () => { feedback.clear(); relearn(); },
   onkept: () => { say("The marks are kept."); feedback.clear(); drawFeedback(); drawResults(); },
 });
@@ -170,7 +187,7 @@ function drawSide() {
   query.draw(at("query"), state, here, take, () => { query.forget(); afresh(); go({ query: null, compare: null }); draw(); }, (text) => searchFor({ text }));
   at("bits").hidden = !state.query && !query.file();
   if (!at("bits").hidden) bits.draw(at("bits"), here, used(), setBits);
-  emphasis.draw(at("emphasis"), here, state.emphasis, (now) => { go({ emphasis: now }, { replace: true }); if (state.query) find({ explain: false }); });
+  emphasis.draw(at("emphasis"), here, state.emphasis, (now) => { go({ emphasis: now }, { replace: true }); again_({ explain: false }); });
   if (!state.query) at("emphasis").hidden = true;
   drawFilters();
   if (state.query && !feedback.marked()) drawFeedback();
@@ -212,6 +229,7 @@ function draw({ search = true } = {}) {
 
 function begin() {
   if (!at("results").querySelector("ol.grid")) show(at("results"), waiting(12));
+  onward = document.activeElement === at("main");
   at("results").setAttribute("aria-busy", "true");
   find();
 }

@@ -26,14 +26,15 @@ export function draw(place, state, info, answer, { onagain, oncompare, onmark, m
   if (of !== keptOf) { kept.clear(); keptOf = of; }
   const grid = place.querySelector("ol.grid") || h("ol", { class: "grid", "aria-label": "Results, nearest first" });
   for (const match of answer.matches) if (match.grade === "copy" && !match.itself) copies.add(match.id);
+  const digits = answer.matches.every((one) => Number.isInteger(one.distance)) ? 0 : 2;
   const tiles = answer.matches.map((match) => {
     const tile = kept.get(match.id) || made(state, match, onagain, oncompare, onmark);
     kept.set(match.id, tile);
-    fill(tile, match, info, answer, marks);
+    fill(tile, match, info, answer, marks, digits);
     return tile.element;
   });
   const same = grid.children.length === tiles.length && tiles.every((tile, i) => grid.children[i] === tile);
-  if (!same) grid.replaceChildren(...tiles);
+  if (!same) show(grid, ...tiles);
   if (grid.parentElement !== place) show(place, grid);
 }
 
@@ -57,8 +58,8 @@ function made(state, match, onagain, oncompare, onmark) {
   return { element, distance, badge, bits, differ, right, wrong };
 }
 
-function fill(tile, match, info, answer, marks) {
-  tile.distance.textContent = match.distance.toFixed(2);
+function fill(tile, match, info, answer, marks, digits) {
+  tile.distance.textContent = match.distance.toFixed(digits);
   tile.distance.title = `${(100 * match.share).toFixed(1)} % of the largest distance possible`;
   const said = marks.right.has(match.id) ? "right" : marks.wrong.has(match.id) ? "wrong" : "";
   tile.right.setAttribute("aria-pressed", String(said === "right"));
