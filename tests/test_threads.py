@@ -9,7 +9,9 @@ import pytest
 import bitscale as bs
 from bitscale.index import file
 from bitscale.threads import ahead, on_threads
-from tests.collection.torture.interrupts import interrupted_after
+from tests.collection.torture.interrupts import ANYWHERE, interrupted_after
+
+pytestmark = ANYWHERE
 
 
 def test_everything_is_made_in_order_by_several_threads():

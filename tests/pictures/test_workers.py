@@ -18,12 +18,12 @@ from bitscale.pictures.child import Child
 from bitscale.pictures.decode import Limits
 from bitscale.pictures.form import Form
 from bitscale.pictures.workers import _Run, decode_files
-from tests.collection.torture.interrupts import interrupted_after
+from tests.collection.torture.interrupts import ANYWHERE, interrupted_after
 from tests.conftest import endurance, until
 from tests.pictures.made import bomb, encoded, save
 from tests.pictures.processes import alive, children
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, ANYWHERE]
 
 GREY = Form((28, 28), 1)
 

@@ -13,8 +13,12 @@ import weakref
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 import bitscale
 
+# an interrupt may hit a finalizer, or what another library does at a garbage collection: Python tells of it and goes on
+ANYWHERE = pytest.mark.filterwarnings("default::pytest.PytestUnraisableExceptionWarning")
 SOURCE = str(Path(bitscale.__file__).parent)
 
 Line = tuple[str, int]

@@ -15,13 +15,12 @@ from bitscale.collection.ingest.reindex import reindex
 from bitscale.errors import MustReopen
 from bitscale.pictures.arrays import read_picture
 from tests.collection.folders import fill, model
-from tests.collection.torture.interrupts import chosen, drop_traceback, interrupted_at, lines_of
+from tests.collection.torture.interrupts import ANYWHERE, chosen, drop_traceback, interrupted_at, lines_of
 from tests.collection.torture.tasks import PREPARED, make
 from tests.collection.torture.world import World, code, codes, perform
 from tests.conftest import TORTURE
 
-# an interrupt may hit a finalizer, where Python tells of it and goes on
-pytestmark = pytest.mark.filterwarnings("default::pytest.PytestUnraisableExceptionWarning")
+pytestmark = ANYWHERE
 SHARE = 1 if TORTURE else 10
 CHANGE = [
     "change",
