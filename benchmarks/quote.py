@@ -65,7 +65,8 @@ def long_table(results: dict) -> list[str]:
         cells = [rows[kind, n] for n in lengths]
         shown = [f"{c['seconds_per_query']['bitscale'] * 1e3:.2f} ms, {c['ratio']:.1f}x" for c in cells]
         lines.append(f"| {LONG_KINDS[kind]} | " + " | ".join(shown) + " |")
-    return [*lines, "", "Times beside IndexBinaryFlat's, in the same way."]
+    where = ", ".join(dict.fromkeys(row["machine"]["cpu"] for row in rows.values()))
+    return [*lines, "", f"Times beside IndexBinaryFlat's, in the same way, on {where}."]
 
 
 def huge_sentences(results: dict) -> list[str]:

@@ -365,6 +365,9 @@ def large_items(options: argparse.Namespace) -> None:
     print(json.dumps(results["rows"], indent=1))
 
 
+OWN_MACHINE = ("lone", "long", "huge")  # sections whose rows say themselves where they were measured
+
+
 def main() -> None:
     """Run the chosen sections and merge them into the results file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -399,7 +402,8 @@ def main() -> None:
     }
     for section in options.only:
         results[section] = replaced(results.get(section, []), run[section]())
-        results["machine"], results["rounds"], results["scale"] = machine(), options.rounds, options.scale
+        if section not in OWN_MACHINE or "machine" not in results:
+            results["machine"], results["rounds"], results["scale"] = machine(), options.rounds, options.scale
         results["summary"] = summary(results)
         options.out.parent.mkdir(parents=True, exist_ok=True)
         options.out.write_text(json.dumps(results, indent=1) + "\n")

@@ -18,6 +18,8 @@ namespace {
 #define COUNTING "avx512f,avx512bw,avx512vl,avx512bitalg,avx2,bmi2"
 #define AVX512 __attribute__((target(COUNTING), always_inline)) inline
 
+constexpr uint64_t kAsked = 8192;  // bytes between what is read and what is asked for
+
 AVX512 __m512i count_pair(__m512i codes, const uint8_t* tables) {
   const __m512i differing = _mm512_popcnt_epi8(_mm512_xor_si512(codes, _mm512_loadu_si512(tables)));
   return _mm512_shuffle_epi8(_mm512_loadu_si512(tables + 64), differing);
@@ -37,9 +39,11 @@ __attribute__((target(COUNTING))) uint64_t find_counted_avx512(const uint8_t* bl
   const __m256i limit = _mm256_set1_epi16(static_cast<short>(query.threshold));
   Ahead ahead(blocks, n, stride);
   Sure sure;
+  const uint64_t away = (kAsked + stride - 1) / stride;
   for (uint64_t b = 0; b < n; b++) {
     const uint8_t* block = blocks + b * stride;
     ahead.prefetch(block);
+    const uint64_t later = b + away < n ? away * stride : 0;
     __m512i even = _mm512_setzero_si512(), odd = even;
     uint32_t j = 0, in_even = 1, in_odd = 0;
     while (j < planes && (in_even | in_odd)) {
@@ -47,6 +51,8 @@ __attribute__((target(COUNTING))) uint64_t find_counted_avx512(const uint8_t* bl
       const uint8_t *codes = block + j * kLanes, *tables = query.tables + j / 2 * kPairBytes;
       __m512i group;
       if (j + kCountedGroup <= planes) {
+        // the same planes of a later block: it will need about as many, which the hardware does not know
+        for (uint32_t p = 0; p < 256; p += 64) __builtin_prefetch(codes + later + p);
         const __m512i first = _mm512_adds_epu8(count_pair(_mm512_loadu_si512(codes), tables),
                                                count_pair(_mm512_loadu_si512(codes + 64), tables + kPairBytes));
         const __m512i second = _mm512_adds_epu8(count_pair(_mm512_loadu_si512(codes + 128), tables + 2 * kPairBytes),
