@@ -91,7 +91,7 @@ class Child:
         good pictures are read, too.
         """
         left, patience = seconds, PATIENCE * seconds
-        queued = self.queued()
+        queued: float | None = None  # looked up only for a picture that takes longer than most
         while not (frames := list(iter(lambda: unpack(self.buffer), None))):
             start = time.monotonic()
             if self.poll.poll(1e3 * max(min(left, _SLICE), 0)):
@@ -104,7 +104,7 @@ class Child:
                 continue
             passed = min(time.monotonic() - start, _SLICE)
             before, queued = queued, self.queued()
-            excused = min(max(queued - before, 0.0), passed, patience)
+            excused = 0.0 if before is None else min(max(queued - before, 0.0), passed, patience)
             left, patience = left - passed + excused, patience - excused
             if left <= 0:
                 raise TimeoutError
