@@ -72,8 +72,8 @@ def plans(sizes: Iterable[int] = SIZES, bits: int = MEASURED_BITS, load: Load | 
 
 def _embedded(items: int, bits: int, load: Load) -> Row:
     size = needs(items, bits, 2).file
-    facts = slope("embedded")
-    row = _row("embedded", items, bits, load, size, size, facts, facts.seconds(items), 1)
+    growth = slope("embedded")
+    row = _row("embedded", items, bits, load, size, size, growth, growth.seconds(items), 1)
     too_large = ", as if it fitted in one machine's memory" if size > load.machine_memory else ""
     return replace(row, basis=row.basis + too_large)
 
@@ -105,17 +105,17 @@ def _scanned(
     engine: str, items: int, bits: int, load: Load, memory: int, disk: int, machines: int, longer: float
 ) -> Row:  # fmt: skip
     """An engine that looks at every code; what a query waits for is in its answer's time, and no core's work."""
-    facts = slope(engine, scans=True)
-    work = (facts.seconds(items) - facts.waiting) * longer
-    row = _row(engine, items, bits, load, memory, disk, facts, work, machines)
-    return replace(row, query_seconds=work + facts.waiting, p99_seconds=row.p99_seconds + facts.waiting)
+    growth = slope(engine, scans=True)
+    work = (growth.seconds(items) - growth.waiting) * longer
+    row = _row(engine, items, bits, load, memory, disk, growth, work, machines)
+    return replace(row, query_seconds=work + growth.waiting, p99_seconds=row.p99_seconds + growth.waiting)
 
 
 def _row(
-    engine: str, items: int, bits: int, load: Load, memory: int, disk: int, facts: Slope, seconds: float,
+    engine: str, items: int, bits: int, load: Load, memory: int, disk: int, growth: Slope, seconds: float,
     machines: int, parts: int = 1,
 ) -> Row:  # fmt: skip
-    spread = SCANS_SPREAD if facts.scans else SPREAD
+    spread = SCANS_SPREAD if growth.scans else SPREAD
     cores = cores_for(seconds, load.rate, load.most_busy, spread) * parts
     machines = max(machines, math.ceil(cores / load.machine_cores))
     served = simulate(seconds, max(1, cores // parts), load.rate, spread=spread)
@@ -123,16 +123,16 @@ def _row(
     held = (cores * load.core_hour + memory / 1e9 * load.gigabyte_hour) / (load.rate * 3600)
     return Row(
         engine, items, bits, memory, disk, machines, cores, seconds, served.p99, work, held * 1e6,
-        _basis(facts, items, bits, engine),
+        _basis(growth, items, bits, engine),
     )  # fmt: skip
 
 
-def _basis(facts: Slope, items: int, bits: int, engine: str) -> str:
-    sizes = [p.n for p in facts.points]
+def _basis(growth: Slope, items: int, bits: int, engine: str) -> str:
+    sizes = [p.n for p in growth.points]
     other = "" if bits == MEASURED_BITS else f", from {MEASURED_BITS} bits"
     if engine == "ray":
         return f"extrapolated: embedded shards and the time of one call{other}"
-    if facts.covers(items):
+    if growth.covers(items):
         return f"measured{other}" if not other else f"extrapolated{other}"
     far = items / max(sizes) if items > max(sizes) else min(sizes) / items
     return f"extrapolated {far:.3g}x beyond {max(sizes) if items > max(sizes) else min(sizes):,}{other}"

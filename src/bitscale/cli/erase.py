@@ -31,9 +31,9 @@ def erase(collection: Home, where: Where_ = None, as_json: Json = False) -> None
     if as_json:
         backups = [{"path": one.path, "holds": one.holds} for one in erased.backups]
         engines = [{"address": one.address, "reason": one.reason} for one in erased.engines]
-        facts = {"erased": erased.removed, "items": left, "caches": erased.caches, "backups": backups}
-        facts["engines"] = engines
-        emit({"collection": str(home), **facts})
+        answer = {"erased": erased.removed, "items": left, "caches": erased.caches, "backups": backups}
+        answer["engines"] = engines
+        emit({"collection": str(home), **answer})
     else:
         say(f"{erased.removed:,} erased, {left:,} left in {home.name}.", *told(erased))
     if erased.backups or erased.engines:

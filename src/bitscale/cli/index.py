@@ -188,7 +188,7 @@ def take_in(
     metadata: dict[str, Any] | None,
     how: dict[str, Any],
     as_json: bool,
-    facts: dict[str, Any],
+    so_far: dict[str, Any],
 ) -> None:
     """Add what changed, with a bar, and tell."""
     with progress_bar(as_json) as show:
@@ -199,15 +199,15 @@ def take_in(
             progress=lambda done, total: show("reading pictures", done, total),
             **how,
         )
-    if "refitted" in facts and not facts["created"]:
-        facts = {**facts, "refitted": fit_anew(photos, how.get("workers"), as_json)}
-    told(photos, changes, facts, as_json)
+    if "refitted" in so_far and not so_far["created"]:
+        so_far = {**so_far, "refitted": fit_anew(photos, how.get("workers"), as_json)}
+    told(photos, changes, so_far, as_json)
 
 
-def told(photos: Collection, changes: Changes, facts: dict[str, Any], as_json: bool) -> None:
+def told(photos: Collection, changes: Changes, so_far: dict[str, Any], as_json: bool) -> None:
     """Tell what changed."""
     if as_json:
-        emit(index_facts(photos, changes, facts))
+        emit(index_facts(photos, changes, so_far))
         return
     counts = ", ".join(f"{getattr(changes, n):,} {n}" for n in ("added", "updated", "moved", "removed", "unchanged"))
     say(f"{photos.path.name}: {counts}; {len(photos):,} items.")
@@ -219,7 +219,7 @@ def told(photos: Collection, changes: Changes, facts: dict[str, Any], as_json: b
         say(f"  left out: {left_out(changes.left_out)}, as {near(changes.left_out[0])}.")
     for notice in photos.notices():
         say(f"  note: {notice}")
-    if facts["created"] and len(photos):
+    if so_far["created"] and len(photos):
         say(f"Next: {command('search', near(photos.path))} PICTURE --html found.html --open")
 
 
@@ -231,11 +231,11 @@ def left_out(paths: list[str]) -> str:
     return " and ".join(f"{n:,} {kind} {'file' if n == 1 else 'files'}" for kind, n in sorted(kinds.items()))
 
 
-def index_facts(photos: Collection, changes: Changes, facts: dict[str, Any]) -> dict[str, Any]:
+def index_facts(photos: Collection, changes: Changes, so_far: dict[str, Any]) -> dict[str, Any]:
     """What was done, as plain data."""
     return {
         "collection": str(photos.path),
-        **facts,
+        **so_far,
         "model": photos.model,
         "items": len(photos),
         **{name: getattr(changes, name) for name in ("added", "updated", "moved", "removed", "unchanged")},

@@ -111,9 +111,8 @@ def about_address(address: str) -> dict[str, Any]:
     from bitscale.collection.engines.collection import EngineCollection
 
     with EngineCollection.open(address) as photos:
-        facts = photos.index.facts
         about: dict[str, Any] = {"kind": "collection on an engine", "address": str(photos.path), "items": len(photos)}
-        about |= {"n_bits": photos.n_bits, "model": photos.model, "answers": facts.approximate or "exact"}
+        about |= {"n_bits": photos.n_bits, "model": photos.model, "answers": photos.index.facts.approximate or "exact"}
         if notices := photos.notices():
             about["notices"] = notices
         return about

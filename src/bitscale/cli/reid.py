@@ -89,11 +89,11 @@ def train(
             raise Stopped("stopped; run the same command again to go on") from None
     hasher.save(out)
     write_card(hasher, people, dropped, out.with_suffix(".md"))
-    facts = {"persons": people.n_persons - dropped.single, "dropped": dropped.single, "pictures": len(people)}
+    counts = {"persons": people.n_persons - dropped.single, "dropped": dropped.single, "pictures": len(people)}
     if as_json:
-        emit({"model": str(out), "fingerprint": hasher.fingerprint, "n_bits": hasher.n_bits, **facts})
+        emit({"model": str(out), "fingerprint": hasher.fingerprint, "n_bits": hasher.n_bits, **counts})
         return
-    say(f"{hasher.n_bits}-bit {hasher.name} of {facts['persons']:,} persons in {out}.", *told(people, str(dropped)))
+    say(f"{hasher.n_bits}-bit {hasher.name} of {counts['persons']:,} persons in {out}.", *told(people, str(dropped)))
     how = [*(["--csv", str(csv)] if csv else []), *(["--style", style] if style else [])]
     say(f"Next: {command('reid', 'index', source, *how, '-c', 'gallery.bsc', '--model', out)}")
 
@@ -139,8 +139,8 @@ def index(
         )
         items = len(gallery)
     if as_json:
-        facts = {"added": changes.added, "unchanged": changes.unchanged, "skipped": len(changes.skipped)}
-        emit({"collection": str(collection), "created": created, "items": items, **facts, "note": people.note})
+        counts = {"added": changes.added, "unchanged": changes.unchanged, "skipped": len(changes.skipped)}
+        emit({"collection": str(collection), "created": created, "items": items, **counts, "note": people.note})
         return
     say(f"{collection.name}: {changes.added:,} added, {changes.unchanged:,} unchanged; {items:,} items.", *told(people))
     if changes.skipped:
@@ -253,20 +253,22 @@ def measure(
     with training_bar(as_json) as show:
         if choosing:
             apart_ones = apart(people, splits=splits or SPLITS, tested=persons)
-            found = [trial(asked, apart_ones, results, how=how, progress=show)]
+            outcomes = [trial(asked, apart_ones, results, how=how, progress=show)]
         else:
             parts = splits_of(people, source, protocol, splits, persons)
-            found = [run(asked, one, results, how=how, progress=show) for one in parts]
+            outcomes = [run(asked, one, results, how=how, progress=show) for one in parts]
     if as_json:
-        emit({"results": found})
+        emit({"results": outcomes})
         return
-    for length, rates in summary(found).items():
+    for length, rates in summary(outcomes).items():
         told_rates = ", ".join(f"rank-{k} {mean:.1f} ± {spread:.1f}" for k, (mean, spread) in rates.items())
-        say(f"{asked.name} at {length} bits: {told_rates} ({'to choose by' if choosing else f'{len(found)} splits'})")
-        averages = [one["matches"][length][0].get("map") for one in found]
+        say(
+            f"{asked.name} at {length} bits: {told_rates} ({'to choose by' if choosing else f'{len(outcomes)} splits'})"
+        )
+        averages = [one["matches"][length][0].get("map") for one in outcomes]
         if None not in averages:
             say(f"  MAP {100 * sum(averages) / len(averages):.1f}")
-    for note in dict.fromkeys(one["note"] for one in found if one["note"]):
+    for note in dict.fromkeys(one["note"] for one in outcomes if one["note"]):
         say(f"  {note}")
 
 

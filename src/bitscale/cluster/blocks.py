@@ -22,15 +22,15 @@ class Block(NamedTuple):
     names: list[str]
 
 
-def cut(found: Sequence[Found], model: str, size: int | None = None) -> list[Block]:
+def cut(inputs: Sequence[Found], model: str, size: int | None = None) -> list[Block]:
     """The inputs in blocks of `size` pictures; a tar file is a block of its own.
 
     A shard's name tells its place, and by a digest the model and the name, size and time of each input: a block whose
     inputs changed has another name, so a shard that is there is the one wanted.
     """
-    size = size or max(LEAST, min(MOST, -(-len(found) // ENOUGH)))
+    size = size or max(LEAST, min(MOST, -(-len(inputs) // ENOUGH)))
     runs: list[list[Found]] = []
-    for one in found:
+    for one in inputs:
         if not runs or is_tar(one.name) or is_tar(runs[-1][-1].name) or len(runs[-1]) == size:
             runs.append([])
         runs[-1].append(one)

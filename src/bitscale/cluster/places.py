@@ -44,15 +44,15 @@ class Fetched(NamedTuple):
 
 def find(inputs: Iterable[str]) -> list[Found]:
     """The pictures and tar files at or below each of the inputs, in order; nothing is opened."""
-    found: list[Found] = []
+    files: list[Found] = []
     for given in inputs:
         some = _in_store(given) if URL.match(given) else _on_disk(given)
         if not some:
             raise DataError(
                 f"no picture and no {TAR} file is at {given}. Known endings: {', '.join(sorted(SUFFIXES))}."
             )
-        found += some
-    return found
+        files += some
+    return files
 
 
 def is_tar(name: str) -> bool:

@@ -118,17 +118,15 @@ def _checksum(about: dict[str, Any], tensors: dict[str, Tensor]) -> str:
     return checksum.hexdigest()
 
 
-def _compare(found: Any, wanted: dict[str, Any], path: Path) -> None:
+def _compare(kept: Any, wanted: dict[str, Any], path: Path) -> None:
     """Say which settings differ, a nested table at a time."""
-    if not isinstance(found, dict):
+    if not isinstance(kept, dict):
         raise CorruptFile(f"{path} does not say what was trained. Start the training anew.")
-    flat_found, flat_wanted = _flat(found), _flat(json.loads(json.dumps(wanted)))
-    names = sorted(flat_found.keys() | flat_wanted.keys())
-    other = [name for name in names if flat_found.get(name) != flat_wanted.get(name)]
+    flat_kept, flat_wanted = _flat(kept), _flat(json.loads(json.dumps(wanted)))
+    names = sorted(flat_kept.keys() | flat_wanted.keys())
+    other = [name for name in names if flat_kept.get(name) != flat_wanted.get(name)]
     if other:
-        told = ", ".join(
-            f"{name}: {flat_found.get(name)!r} there, {flat_wanted.get(name)!r} here" for name in other[:4]
-        )
+        told = ", ".join(f"{name}: {flat_kept.get(name)!r} there, {flat_wanted.get(name)!r} here" for name in other[:4])
         raise InputError(
             f"{path} is of another training ({told}). Go on with the same data and settings, or use another folder."
         )

@@ -150,19 +150,19 @@ def _gradients(
     items, spread = Side.of(some, directions)
     edited, _ = Side.of(copies, directions, spread)
     by_scale = np.zeros_like(log_scales)
-    near, found = np.zeros_like(wanted), np.zeros_like(wanted)
+    to_items, to_copies = np.zeros_like(wanted), np.zeros_like(wanted)
     blocks = [slice(before, length) for before, length in zip((0, *lengths), lengths, strict=False)]
     errors: list[tuple[Float32, Float32]] = []
     for i, (length, block) in enumerate(zip(lengths, blocks, strict=True)):
         scales = np.exp(log_scales[:, i]) / np.float32(length)
-        near += items.bits[:, block] @ items.bits[:, block].T
-        found += edited.bits[:, block] @ items.bits[:, block].T
-        neighbours = _shares(near * scales[0], itself=False)
+        to_items += items.bits[:, block] @ items.bits[:, block].T
+        to_copies += edited.bits[:, block] @ items.bits[:, block].T
+        neighbours = _shares(to_items * scales[0], itself=False)
         neighbours -= wanted
-        originals = _shares(found * scales[1], itself=True)
+        originals = _shares(to_copies * scales[1], itself=True)
         originals.flat[:: len(some) + 1] -= 1
         scales /= batch
-        by_scale[:, i] = np.vdot(neighbours, near) * scales[0], np.vdot(originals, found) * scales[1]
+        by_scale[:, i] = np.vdot(neighbours, to_items) * scales[0], np.vdot(originals, to_copies) * scales[1]
         neighbours *= scales[0]
         originals *= np.float32(counts[i]) * scales[1]
         errors.append((neighbours, originals))

@@ -108,29 +108,29 @@ def brief_model(training: Training, images: Labelled, cache: Path | None = None)
 def kept_model(training: Training, folder: Path, cache: Path | None = None) -> Fitted | None:
     """The model of an earlier run, if it was made with the settings that are asked for now."""
     try:
-        facts = json.loads((folder / FACTS).read_text())
+        making = json.loads((folder / FACTS).read_text())
         hasher = load_hasher(folder / MODEL)
     except (OSError, ValueError, RecursionError, BitscaleError):
         return None
-    if facts.get("asked") != _settings(new_hasher(training)):
+    if making.get("asked") != _settings(new_hasher(training)):
         return None
     hasher.extractor.cache = cache
-    return Fitted(hasher, float(facts["seconds"]), facts)
+    return Fitted(hasher, float(making["seconds"]), making)
 
 
 def _keep(hasher: Hasher, folder: Path, asked: dict[str, Any], seconds: float, history: list[dict[str, Any]]) -> Fitted:
     folder.mkdir(parents=True, exist_ok=True)
     hasher.save(folder / MODEL)
-    facts: dict[str, Any] = {"seconds": round(seconds, 1), "asked": asked}
+    making: dict[str, Any] = {"seconds": round(seconds, 1), "asked": asked}
     shares = [line["laplacian_share"] for line in history if "laplacian_share" in line]
     if shares:
-        facts["laplacian_share"] = round(sum(shares) / len(shares), 6)
+        making["laplacian_share"] = round(sum(shares) / len(shares), 6)
     if history:
-        facts["last"] = {name: history[-1][name] for name in ("step", "loss", "active") if name in history[-1]}
-    save(folder / FACTS, json.dumps(facts, indent=1).encode())
+        making["last"] = {name: history[-1][name] for name in ("step", "loss", "active") if name in history[-1]}
+    save(folder / FACTS, json.dumps(making, indent=1).encode())
     for name in CHECKPOINTS:
         (folder / name).unlink(missing_ok=True)
-    return Fitted(hasher, seconds, facts)
+    return Fitted(hasher, seconds, making)
 
 
 def _settings(hasher: Hasher) -> dict[str, Any]:

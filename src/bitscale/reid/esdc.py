@@ -50,8 +50,8 @@ class Esdc:
 
     def describe(self, pixels: Pixels) -> tuple[Float32, Float32, Float32]:
         """Patches (n, rows, columns, d), their salience (n, rows, columns), and global colours (n, g)."""
-        found = patches(pixels)
-        return found, self._salience(found), colours(pixels)
+        squares = patches(pixels)
+        return squares, self._salience(squares), colours(pixels)
 
     def distances(self, asked: Pixels, there: Pixels) -> NDArray[np.float64]:
         """Of every asked picture to every other: (n, m)."""
@@ -75,9 +75,9 @@ class Esdc:
         total: NDArray[np.float64] = (rare * like * theirs / (self.softness + np.abs(rare - theirs))).sum(axis=(1, 2))
         return total
 
-    def _salience(self, found: Float32) -> Float32:
+    def _salience(self, squares: Float32) -> Float32:
         k = max(int(self.share * len(self._reference)) - 1, 0)
-        rare = [np.sqrt(np.sort(matched(one, self._reference)[0], axis=0)[k]) for one in found]
+        rare = [np.sqrt(np.sort(matched(one, self._reference)[0], axis=0)[k]) for one in squares]
         return np.stack(rare).astype(np.float32)
 
 

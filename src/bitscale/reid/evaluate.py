@@ -77,10 +77,10 @@ class How:
 
 def between_cameras(people: People, far: Far, how: How | None = None) -> list[Match]:
     """Every camera's pictures as queries against each other camera's, both ways."""
-    found = [match(people, far, one, other, how) for one, other in ways(people)]
-    if not found:
+    matches = [match(people, far, one, other, how) for one, other in ways(people)]
+    if not matches:
         raise InputError("no person was seen by two cameras, so nothing can be found across them. Add pictures.")
-    return found
+    return matches
 
 
 def ways(people: People) -> list[tuple[Int, Int]]:

@@ -46,8 +46,8 @@ class Pairing(nn.Module):
 
     def maps(self, crops: Tensor) -> Tensor:
         """(n, 3, 64, 32), values 0 to 255 -> (n, K, M, W)."""
-        found: Tensor = self.filters((crops - 127.5) / 64)
-        return found
+        responses: Tensor = self.filters((crops - 127.5) / 64)
+        return responses
 
     def forward(self, one: Tensor, two: Tensor) -> Tensor:
         """Maps of the first and the second crop of each pair, (b, K, M, W) each: (b,)."""
@@ -118,8 +118,8 @@ class Fpnn:
         weights = torch.where(same > 0, 1 / n, apart)
         pairs = (n, n, *maps.shape[1:])  # expanded, not indexed: that would add gradients up in any order
         one, other = maps[:n, None].expand(pairs), maps[None, n:].expand(pairs)
-        found = self.network(one.flatten(0, 1), other.flatten(0, 1))
-        return binary_cross_entropy_with_logits(found, same, weights, reduction="sum")
+        scores = self.network(one.flatten(0, 1), other.flatten(0, 1))
+        return binary_cross_entropy_with_logits(scores, same, weights, reduction="sum")
 
     def distances(self, asked: Pixels, there: Pixels) -> NDArray[np.float64]:
         """Of every asked crop to every other: (n, m)."""

@@ -39,9 +39,9 @@ def take_in(
     A file is known by its path and content. Where there is no file, or nothing of it may be kept, a picture is known by
     what the gallery does keep: its person, camera, time and code.
     """
-    facts = [facts_of(people, i) for i in range(len(people))]
+    records = [facts_of(people, i) for i in range(len(people))]
     if isinstance(people.images, FileImages) and not gallery.codes_only:
-        known = dict(zip(_paths(people, people.images), facts, strict=True))
+        known = dict(zip(_paths(people, people.images), records, strict=True))
         return gallery.add(
             list(known), metadata=lambda path: known[path], workers=workers, remove_missing=False, progress=progress
         )
@@ -49,8 +49,8 @@ def take_in(
     if isinstance(people.images, FileImages):
         paths = _paths(people, people.images)
         with closing(encode_files(gallery.hasher, paths, workers=workers)) as batches:
-            return _by_codes(gallery, batches, facts, paths, progress)
-    return _by_codes(gallery, _encoded(gallery, people), facts, people.paths, progress)
+            return _by_codes(gallery, batches, records, paths, progress)
+    return _by_codes(gallery, _encoded(gallery, people), records, people.paths, progress)
 
 
 def _paths(people: People, images: FileImages) -> list[str]:
@@ -68,7 +68,7 @@ def _encoded(gallery: Collection, people: People) -> Iterator[Batch]:
 def _by_codes(
     gallery: Collection,
     batches: Iterable[Batch],
-    facts: Sequence[dict[str, Any]],
+    records: Sequence[dict[str, Any]],
     names: Sequence[str],
     progress: Progress | None,
 ) -> Changes:
@@ -79,19 +79,19 @@ def _by_codes(
             note_versions(gallery)
         new = []
         for at, place in enumerate(some.places):
-            mark = _mark(facts[place], some.codes.packed[at])
+            mark = _mark(records[place], some.codes.packed[at])
             if known[mark]:
                 known[mark] -= 1
                 changes.unchanged += 1
             else:
                 new.append(at)
         if new:
-            gallery.add_codes(some.codes[np.array(new)], metadata=[facts[some.places[at]] for at in new])
+            gallery.add_codes(some.codes[np.array(new)], metadata=[records[some.places[at]] for at in new])
         changes.added += len(new)
         changes.skipped += [Skipped(names[place], 0, 0, error.reason) for place, error in some.broken]
         done += len(some)
         if progress:
-            progress(done, len(facts))
+            progress(done, len(records))
     return changes
 
 
@@ -105,21 +105,21 @@ def _kept(gallery: Collection) -> Counter[tuple[str, bytes]]:
     return known
 
 
-def _mark(facts: Mapping[str, Any], code: NDArray[np.uint8]) -> tuple[str, bytes]:
-    told = {name: facts[name] for name in (PERSON, CAMERA, TIME) if name in facts}
+def _mark(metadata: Mapping[str, Any], code: NDArray[np.uint8]) -> tuple[str, bytes]:
+    told = {name: metadata[name] for name in (PERSON, CAMERA, TIME) if name in metadata}
     return json.dumps(told, sort_keys=True), code.tobytes()
 
 
 def facts_of(people: People, i: int) -> dict[str, Any]:
     """What a picture's metadata says: names that are numbers as numbers, the time where it is known."""
-    facts: dict[str, Any] = {
+    metadata: dict[str, Any] = {
         PERSON: number_or_text(people.names[int(people.persons[i])]),
         CAMERA: number_or_text(people.camera_names[int(people.cameras[i])]),
     }
     if people.times is not None and not math.isnan(people.times[i]):
         time = float(people.times[i])
-        facts[TIME] = int(time) if time.is_integer() else time
-    return facts
+        metadata[TIME] = int(time) if time.is_integer() else time
+    return metadata
 
 
 def number_or_text(name: str) -> int | str:
@@ -151,17 +151,17 @@ def moments(where: Any) -> list[Condition]:
 
     2024-05-01 is the whole day, 2024-05-01T13:45 the whole minute.
     """
-    found = []
+    conditions = []
     for one in conditions_of(where):
         if one.field != TIME or one.sign == "~" or not isinstance(one.value, str):
-            found.append(one)
+            conditions.append(one)
             continue
         if one.sign == "!=":
             raise InputError(f"beside time, a date takes = < <= > or >=. Got time!={one.value}.")
         start, end = (moment // 10**9 for moment in period(one.value, UTC))
         bounds = {"=": [(">=", start), ("<", end)], "<=": [("<", end)], ">": [(">=", end)]}
-        found += [Condition(TIME, *bound) for bound in bounds.get(one.sign, [(one.sign, start)])]
-    return found
+        conditions += [Condition(TIME, *bound) for bound in bounds.get(one.sign, [(one.sign, start)])]
+    return conditions
 
 
 def among(gallery: Collection, where: Any) -> list[Any]:

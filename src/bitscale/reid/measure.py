@@ -247,14 +247,14 @@ def _fpnn(asked: Asked, split: PersonSplit) -> Far:
 _COMPARED: dict[str, Callable[[Asked, PersonSplit], Far]] = {"kissme": _kissme, "esdc": _esdc, "fpnn": _fpnn}
 
 
-def summary(found: Sequence[dict[str, Any]], direction: int = 0) -> dict[str, dict[int, tuple[float, float]]]:
+def summary(outcomes: Sequence[dict[str, Any]], direction: int = 0) -> dict[str, dict[int, tuple[float, float]]]:
     """By code length, for each rank the mean over splits in percent, and the spread over splits and draws.
 
     `direction` 0 asks from the first camera to the second, 1 back.
     """
     table: dict[str, dict[int, tuple[float, float]]] = {}
-    for bits in found[0]["matches"]:
-        lots = [one["matches"][bits][direction] for one in found]
+    for bits in outcomes[0]["matches"]:
+        lots = [one["matches"][bits][direction] for one in outcomes]
         table[bits] = {int(k): _mean_and_spread(lots, k) for k in lots[0]["rates"]}
     return table
 

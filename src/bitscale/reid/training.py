@@ -98,7 +98,7 @@ def write_card(hasher: Hasher, people: People, dropped: Dropped, path: Path) -> 
 
 def card(hasher: Hasher, people: People, dropped: Dropped) -> str:
     """Markdown; counts only, no names of persons and no paths."""
-    facts = {
+    table = {
         "method": f"{hasher.name} on {hasher.features}, {hasher.n_bits} bits; any shorter code is its first bits",
         "training": str(hasher.training),
         "persons": f"{people.n_persons - dropped.single:,} of {people.n_persons:,} learned from",
@@ -113,7 +113,7 @@ def card(hasher: Hasher, people: People, dropped: Dropped) -> str:
             "",
             "| | |",
             "|---|---|",
-            *(f"| {name} | {value} |" for name, value in facts.items() if value),
+            *(f"| {name} | {value} |" for name, value in table.items() if value),
             "",
             *PURPOSE,
             "",

@@ -38,14 +38,14 @@ class Direct:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        found = PATH.fullmatch(scope["path"]) if scope["type"] == "http" and scope["path"].endswith(END) else None
-        if found is None or scope["method"] != "POST":
+        matched = PATH.fullmatch(scope["path"]) if scope["type"] == "http" and scope["path"].endswith(END) else None
+        if matched is None or scope["method"] != "POST":
             await self._routes(scope, receive, send)
             return
         scope["app"], scope["route"] = self._routes, ROUTE
         request = Request(scope, receive, send)
         try:
-            answer: ASGIApp = await search_by_picture(request, found[1])
+            answer: ASGIApp = await search_by_picture(request, matched[1])
         except Exception as error:
             answer = await self._failed(request, error)
         await answer(scope, receive, send)

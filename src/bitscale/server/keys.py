@@ -145,13 +145,13 @@ class KeyFile:
         self.all()
         with self._writing():
             known = self.all()
-            found = [key for key in known if which in (key.id, key.name)]
-            if not found:
+            meant = [key for key in known if which in (key.id, key.name)]
+            if not meant:
                 raise InputError(f"there is no key {which!r}. See: bitscale keys list")
-            if len(found) > 1:
-                raise InputError(f"{len(found)} keys are named {which!r}. Give the id: see bitscale keys list")
-            self._write([key for key in known if key is not found[0]])
-        return found[0]
+            if len(meant) > 1:
+                raise InputError(f"{len(meant)} keys are named {which!r}. Give the id: see bitscale keys list")
+            self._write([key for key in known if key is not meant[0]])
+        return meant[0]
 
     def _writing(self) -> FileLock:
         try:

@@ -42,6 +42,6 @@ def sights_of(collection: Opened, ids: Sequence[int], looks: bool) -> dict[int, 
     """The looks of some items, where they are wanted and kept."""
     if not looks:
         return {}
-    there, found = collection.looks_of(ids)
-    rows = zip(there, found.width.tolist(), found.height.tolist(), found.raw, strict=True)
+    known_ids, sights = collection.looks_of(ids)
+    rows = zip(known_ids, sights.width.tolist(), sights.height.tolist(), sights.raw, strict=True)
     return {id: Seen(width, height, raw.tobytes(), {}) for id, width, height, raw in rows}

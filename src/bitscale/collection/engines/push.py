@@ -91,12 +91,12 @@ def push(
             return Pushed(items=len(index), recall=recall)
         apart = since(collection, kept) if before == str(looks) else None
         if apart is None:
-            found = compared(collection, index, looks)
+            difference = compared(collection, index, looks)
         else:
-            found = Difference(*settled(index, *apart), np.empty(0, np.int64))
+            difference = Difference(*settled(index, *apart), np.empty(0, np.int64))
         with ThreadPoolExecutor(1, "bitscale push") as beside_it:  # while the engine is at work
             known = beside_it.submit(about, collection)
-            done = levelled(collection, index, found, looks, batch or BATCHES[index.address.scheme], progress)
+            done = levelled(collection, index, difference, looks, batch or BATCHES[index.address.scheme], progress)
         if index.facts.approximate is not None:
             index.settle()
             done.recall = recall = measured_recall(collection.index, index)
@@ -112,32 +112,32 @@ def target(collection: Opened, address: str, approximate: str | None = None) -> 
     if approximate is not None and approximate not in APPROXIMATE:
         raise InputError(f"an approximate index is {' or '.join(APPROXIMATE)}. Got {approximate!r}.")
     kind = None if approximate is None else APPROXIMATE[approximate]
-    facts = Facts.of(collection.index, origin_of(collection), kind)
+    wanted = Facts.of(collection.index, origin_of(collection), kind)
     for index in connect.existing(address):
         try:
-            check_target(index, facts, collection.model)
+            check_target(index, wanted, collection.model)
         except EngineError:
             index.close()
             raise
         return index
-    return connect.create(address, facts)
+    return connect.create(address, wanted)
 
 
-def check_target(index: RemoteIndex, facts: Facts, model: str) -> None:
+def check_target(index: RemoteIndex, wanted: Facts, model: str) -> None:
     """Refuse an index of another collection, another model, or made otherwise than asked for now."""
     there = index.facts
-    if there.origin != facts.origin:
+    if there.origin != wanted.origin:
         raise EngineError(
             f"{index.address} holds another collection. Choose another name in the address, or remove that one: "
             f"`bitscale unpush {quoted(str(index.address))}`."
         )
-    if (there.bit_weights, there.model) != (facts.bit_weights, facts.model):
+    if (there.bit_weights, there.model) != (wanted.bit_weights, wanted.model):
         raise EngineError(
             f"{index.address} holds codes of another model ({index.model}, and here {model}). "
             "Push under another name, search there once it is complete, and remove the old one: "
             f"`bitscale unpush {quoted(str(index.address))}`."
         )
-    if facts.approximate is not None and there.approximate != facts.approximate:
+    if wanted.approximate is not None and there.approximate != wanted.approximate:
         made = there.approximate or "exact"
         raise EngineError(f"{index.address} was made {made}, which no push can change. Push under another name.")
 

@@ -93,12 +93,12 @@ class Engine:
         if not here:
             return self._index.where(there)
         where_postgres.condition(here)  # refuses what can be no condition
-        among, after, found = self._index.where(there), -1, []
+        among, after, matching = self._index.where(there), -1, []
         while page := self._index.page(after, PAGE, among):
             items = [item_of_text(id, text) for id, text in page]
-            found += [item.id for item in items if all(contains(item, one) for one in here)]
+            matching += [item.id for item in items if all(contains(item, one) for one in here)]
             after = page[-1][0]
-        return self._index.prepare(np.array(found, np.int64))
+        return self._index.prepare(np.array(matching, np.int64))
 
     def has_field(self, field: str) -> bool:
         """Whether any item has this in its metadata."""
@@ -108,8 +108,8 @@ class Engine:
 
     def at_path(self, path: str) -> int | None:
         """The item of a picture file."""
-        found = self._index.page(-1, 1, self.among([Condition("path", "=", path)]))
-        return found[0][0] if found else None
+        page = self._index.page(-1, 1, self.among([Condition("path", "=", path)]))
+        return page[0][0] if page else None
 
     def items(self, ids: Int) -> dict[int, Item]:
         """Some items by id."""
@@ -127,13 +127,13 @@ class Engine:
         if len(rows) < len(ids):
             raise Overtaken
         packed = np.array([rows[id].packed for id in ids], np.uint8).reshape(len(ids), (index.n_bits + 7) // 8)
-        found = ExactIndex(Codes(packed, index.bit_weights, index.model), np.array(ids, np.int64))
+        fetched = ExactIndex(Codes(packed, index.bit_weights, index.model), np.array(ids, np.int64))
         items = {id: item_of_text(id, row.text) for id, row in rows.items() if row.text is not None}
         seen = {id: seen_of(id, row.text, row.look) for id, row in rows.items() if row.look is not None}
         whole = self._whole()
         recall = whole.notes.get(RECALL) if index.facts.approximate else None
         told = None if recall is None else float(json.loads(recall)["recall"])
-        version = Version(self.place, found, whole.n_items, self.standard, pool, told)
+        version = Version(self.place, fetched, whole.n_items, self.standard, pool, told)
         return Told(items, seen, version, whole.state)
 
     def _whole(self) -> Whole:

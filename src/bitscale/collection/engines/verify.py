@@ -18,11 +18,11 @@ def differences(collection: Opened, address: str, queries: int = 100, seed: int 
     Every third search is at half of the bits, every third at an eighth; items found are compared with all that is
     known of them. An approximate engine is not expected to answer alike: its recall was measured by the push.
     """
-    found = []
+    differing = []
     with target(collection, address) as index:
         here, there = collection.index, index
         if len(here) != len(there):
-            found.append(f"{len(here):,} items here, {len(there):,} there")
+            differing.append(f"{len(here):,} items here, {len(there):,} there")
         ids = here.ids()
         asked = np.sort(np.random.default_rng(seed).permutation(len(ids))[:queries])
         items = EngineCollection(index)
@@ -31,11 +31,11 @@ def differences(collection: Opened, address: str, queries: int = 100, seed: int 
             bits = (here.n_bits, max(1, here.n_bits // 2), max(1, here.n_bits // 8))[n % 3]
             ours, theirs = (index.search(query, SEARCHED, bits=bits) for index in (here, there))
             if not alike(ours, theirs) and index.facts.approximate is None:
-                found.append(f"the neighbours of item {ids[row]} at {bits} bits differ")
+                differing.append(f"the neighbours of item {ids[row]} at {bits} bits differ")
             some = theirs.ids[theirs.ids >= 0].tolist()
             if collection.items_of(some) != items.items_of(some):
-                found.append(f"what is known of the neighbours of item {ids[row]} differs")
-    return found
+                differing.append(f"what is known of the neighbours of item {ids[row]} differs")
+    return differing
 
 
 def alike(here: Hits, there: Hits) -> bool:

@@ -181,12 +181,12 @@ def on_taken(sign: str, text: str) -> Sql:
 def on_value(sign: str, there: str, key: str, value: Any) -> Sql:
     """A value of the metadata: of its own kind, but for a number that was kept as text."""
     if sign in ("=", "!="):
-        found: list[Any]
+        parameters: list[Any]
         if value is None:
-            equal, found = f"coalesce({there} = 'null'::jsonb, true)", [key]
+            equal, parameters = f"coalesce({there} = 'null'::jsonb, true)", [key]
         else:
-            equal, found = f"coalesce({there} = ANY(%s::text[]::jsonb[]), false)", [key, alike(value)]
-        return (equal if sign == "=" else f"NOT {equal}"), found
+            equal, parameters = f"coalesce({there} = ANY(%s::text[]::jsonb[]), false)", [key, alike(value)]
+        return (equal if sign == "=" else f"NOT {equal}"), parameters
     if value is None:
         return "false", []
     if isinstance(value, str):  # character zero comes first, whatever stands for it

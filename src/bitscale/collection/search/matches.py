@@ -94,8 +94,8 @@ class Row(Sequence[Match]):
     def __init__(self, results: Results, place: int) -> None:
         self._results, self._place = results, place
         self.query, self.counted = results.queries[place], results.counted
-        self._facts = results.near(place)
-        self._ids = [id for id, _, _, _ in self._facts]
+        self._near = results.near(place)
+        self._ids = [id for id, _, _, _ in self._near]
         there = set(self._ids)
         told = zip(results.hits[place], results.decided[place], strict=True)
         self.decided = tuple(decided for (id, _), decided in told if id in there)
@@ -112,15 +112,15 @@ class Row(Sequence[Match]):
     def __getitem__(self, which: int | slice) -> Match | list[Match]:
         """Matches are made when asked for: a row that kept what refers to it would wait for the garbage collector."""
         if isinstance(which, slice):
-            return [Match(*self._facts[i], self, i) for i in range(len(self))[which]]
+            return [Match(*self._near[i], self, i) for i in range(len(self))[which]]
         which = range(len(self))[which]
-        return Match(*self._facts[which], self, which)
+        return Match(*self._near[which], self, which)
 
     def __iter__(self) -> Iterator[Match]:
-        return (Match(*facts, self, i) for i, facts in enumerate(self._facts))
+        return (Match(*near, self, i) for i, near in enumerate(self._near))
 
     def __len__(self) -> int:
-        return len(self._facts)
+        return len(self._near)
 
     def __repr__(self) -> str:
         return f"Row({self.name!r}, {len(self)} matches)"

@@ -165,14 +165,14 @@ class ByIds(Sequence[tuple[Decided, ...]]):
         return tuple("id" if ties[at] or ties[at + 1] else "distance" for at in range(min(len(distances), self._k)))
 
 
-def ordered_neighbours(found: Neighbours, ranking: Ranking, own: list[int | None]) -> Ordered:
+def ordered_neighbours(neighbours: Neighbours, ranking: Ranking, own: list[int | None]) -> Ordered:
     """All within a radius or a distance, ties in order."""
-    ids, distances, decided = found.ids.copy(), found.distances.copy(), []
-    for row in range(len(found)):
-        part = slice(found.offsets[row], found.offsets[row + 1])
+    ids, distances, decided = neighbours.ids.copy(), neighbours.distances.copy(), []
+    for row in range(len(neighbours)):
+        part = slice(neighbours.offsets[row], neighbours.offsets[row + 1])
         ids[part], distances[part], told = ranking.put_in_order(row, ids[part], distances[part], own[row])
         decided.append(tuple(told))
-    return Ordered(replace(found, ids=ids, distances=distances), tuple(decided))
+    return Ordered(replace(neighbours, ids=ids, distances=distances), tuple(decided))
 
 
 def _real(hits: Hits, row: int) -> tuple[Int, Float]:

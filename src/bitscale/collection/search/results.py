@@ -36,7 +36,7 @@ class Results(Sequence[Row]):
     def __init__(
         self,
         encoded: Encoded,
-        found: Ordered,
+        ordered: Ordered,
         items: dict[int, Item],
         version: Version,
         bits: int,
@@ -58,7 +58,7 @@ class Results(Sequence[Row]):
         """
         self.codes, self.unread = encoded.codes, encoded.unread
         self.queries = tuple(with_path(query, items) for query in encoded.queries)
-        self.hits, self.decided = found.hits, found.decided
+        self.hits, self.decided = ordered.hits, ordered.decided
         self.items, self.version, self.bits, self.counted = items, version, bits, counted
         self.seen, self.seen_queries, self.matching = seen or {}, encoded.seen, matching
         self._weights = encoded.codes.bit_weights if weights is None else np.asarray(weights, np.float64)

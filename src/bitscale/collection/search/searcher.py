@@ -67,7 +67,7 @@ class Wanted:
 class Answer:
     """Ids and distances, the items of these ids and of the queries, and how many the filter lets through."""
 
-    found: Ordered
+    ordered: Ordered
     told: Told
     matching: int | None
 
@@ -113,9 +113,10 @@ class Searcher:
                     raise
         told = answer.told
         bits = told.version.index.n_bits if wanted.bits is None else wanted.bits
-        found = encoded, answer.found, told.items, told.version, bits
         how: dict[str, Any] = {"counted": wanted.radius is not None, "weights": wanted.weights}
-        return Results(*found, **how, seen=told.seen, matching=answer.matching)
+        return Results(
+            encoded, answer.ordered, told.items, told.version, bits, **how, seen=told.seen, matching=answer.matching
+        )
 
     def _look(self, encoded: Encoded, wanted: Wanted) -> Answer:
         known = self._source.known if wanted.where is None else None
@@ -148,11 +149,11 @@ class Searcher:
             state = self._source.refresh() if known is None else known
             index = self._source.index
             among, matching = (None, None) if wanted.where is None else self._among(wanted.where, state)
-            found = wanted.ask(index, encoded, among, self._own(encoded))
+            ordered = wanted.ask(index, encoded, among, self._own(encoded))
             asked = (query.id for query in encoded.queries if query.id is not None)
-            ids = sorted({*found.hits.ids.ravel().tolist(), *asked} - {-1})
+            ids = sorted({*ordered.hits.ids.ravel().tolist(), *asked} - {-1})
             told = self._source.told(ids, self._standards, self._encoder.pool)
-        return Answer(found, told, matching), told.state == state
+        return Answer(ordered, told, matching), told.state == state
 
     def _own(self, encoded: Encoded) -> list[int | None]:
         """The item that each query is: by its id, or by the file it is."""

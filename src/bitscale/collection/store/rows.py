@@ -199,7 +199,7 @@ def read_items(connection: apsw.Connection, ids: Sequence[int], looked: bool | N
 
 def read_rows(connection: apsw.Connection, wanted: Sequence[int], looked: bool | None = None) -> list[Any]:
     """The rows of some items with their EXIF, in any order; unknown ids are left out."""
-    exif, found = exif_column(connection, looked), []
+    exif, rows = exif_column(connection, looked), []
     if len(wanted) > AT_ONCE and [*wanted] == [*range(wanted[0], wanted[0] + len(wanted))]:  # as a push asks
         query = f"SELECT {COLUMNS}, {exif} FROM items WHERE id BETWEEN ? AND ?"
         return connection.execute(query, (wanted[0], wanted[-1])).fetchall()
@@ -207,8 +207,8 @@ def read_rows(connection: apsw.Connection, wanted: Sequence[int], looked: bool |
         some = list(wanted[start : start + AT_ONCE])
         places = 1 << (len(some) - 1).bit_length()  # few lengths, so that the same statements are met again
         query = f"SELECT {COLUMNS}, {exif} FROM items WHERE id IN ({', '.join('?' * places)})"
-        found += connection.execute(query, some + some[-1:] * (places - len(some))).fetchall()
-    return found
+        rows += connection.execute(query, some + some[-1:] * (places - len(some))).fetchall()
+    return rows
 
 
 def read_with_state(connection: apsw.Connection, ids: Sequence[int]) -> tuple[State, dict[int, Item]]:

@@ -38,7 +38,7 @@ class MilvusIndex(MilvusItems):
             rows = self._search(asked, min(OVERSAMPLED * k + LEAST_OVERSAMPLED, MOST_ROWS), among)
             orders = [np.lexsort((ids, sums))[:k] for ids, sums in rows]
             return [Ranked(ids[order], sums[order]) for (ids, sums), order in zip(rows, orders, strict=True)]
-        found: list[Ranked | None] = [None] * len(asked)
+        ranked: list[Ranked | None] = [None] * len(asked)
         wide = min(2 * k + 16, MOST_ROWS)
         left = list(range(len(asked)))
         while left:
@@ -47,10 +47,10 @@ class MilvusIndex(MilvusItems):
                 whole = len(ids) < wide or sums[-1] > sums[k - 1]  # all that tie with the k-th are listed
                 if whole or wide == MOST_ROWS:
                     order = np.lexsort((ids, sums))[:k]
-                    found[at] = Ranked(ids[order], sums[order], not whole)
-            left = [at for at in left if found[at] is None]
+                    ranked[at] = Ranked(ids[order], sums[order], not whole)
+            left = [at for at in left if ranked[at] is None]
             wide = min(4 * wide, MOST_ROWS)
-        return [one for one in found if one is not None]
+        return [one for one in ranked if one is not None]
 
     def _within(self, asked: list[Ask], limits: list[int], among: Among | None) -> list[Ranked]:
         if self.facts.approximate is not None:
@@ -100,7 +100,7 @@ class MilvusIndex(MilvusItems):
         return merged
 
     def _search_where(self, asked: Sequence[Ask], limit: int, where: str, most: int | None) -> list[tuple[I64, I64]]:
-        found: list[tuple[I64, I64]] = []
+        rankings: list[tuple[I64, I64]] = []
         at_once = max(1, min(MOST_VALUES // self.n_bits, (1 << 18) // limit))
         for start in range(0, len(asked), at_once):
             some = asked[start : start + at_once]
@@ -117,5 +117,7 @@ class MilvusIndex(MilvusItems):
             )  # fmt: skip
             for total, hits in zip(totals, answers, strict=True):
                 scores = np.array([hit["distance"] for hit in hits], np.float64)
-                found.append((np.array([hit["id"] for hit in hits], np.int64), ((total - scores) / 2).astype(np.int64)))
-        return found
+                rankings.append(
+                    (np.array([hit["id"] for hit in hits], np.int64), ((total - scores) / 2).astype(np.int64))
+                )
+        return rankings

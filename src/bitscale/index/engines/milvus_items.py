@@ -34,8 +34,8 @@ class MilvusItems(MilvusKept):
         return np.array([row["id"] for row in self._pages(["id"])], np.int64)
 
     def _known(self, ids: I64) -> I64:
-        found = [row["id"] for some in parts(ids) for row in self._rows(f"id in {some}", ["id"])]
-        return np.unique(np.array(found, np.int64))
+        known = [row["id"] for some in parts(ids) for row in self._rows(f"id in {some}", ["id"])]
+        return np.unique(np.array(known, np.int64))
 
     def _packed(self, ids: I64) -> tuple[I64, NDArray[np.uint8]]:
         rows = [row for some in parts(ids) for row in self._rows(f"id in {some}", ["id", "signs"])]

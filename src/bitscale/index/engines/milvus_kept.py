@@ -149,13 +149,13 @@ class MilvusKept(RemoteIndex):
 
     def _pages(self, fields: list[str], where: str = "id >= 0") -> list[dict[str, Any]]:
         """Fields of all items for which an expression holds, each once, by id; page by page."""
-        found: dict[int, dict[str, Any]] = {}
+        by_id: dict[int, dict[str, Any]] = {}
         after, full = -1, True
         while full:
             rows = self._rows(f"id > {after} and ({where})", fields, MOST_ROWS)
-            found |= {row["id"]: row for row in rows}
+            by_id |= {row["id"]: row for row in rows}
             after, full = max((row["id"] for row in rows), default=after), len(rows) == MOST_ROWS
-        return [found[id] for id in sorted(found)]
+        return [by_id[id] for id in sorted(by_id)]
 
     def _rows(self, where: str, fields: list[str], limit: int | None = None) -> list[dict[str, Any]]:
         given: dict[str, Any] = {} if limit is None else {"limit": limit}

@@ -27,14 +27,16 @@ class PostgresIndex(PostgresItems):
     """Codes in a table of a PostgreSQL database, ranked by SQL."""
 
     def _nearest(self, asked: list[Ask], k: int, among: Among | None) -> list[Ranked]:
-        found = []
+        nearest = []
         with self._snapshot() as connection:
             for ask in asked:
                 made = masks(ask)
                 limit = self._bound(connection, ask, made, k, among)
                 radius = None if limit is None else radius_for(made, limit)
-                found.append(_ranked(connection.execute(*ranked(self.table, made, radius, among, None, k)).fetchall()))
-        return found
+                nearest.append(
+                    _ranked(connection.execute(*ranked(self.table, made, radius, among, None, k)).fetchall())
+                )
+        return nearest
 
     def _bound(
         self, connection: psycopg.Connection[Any], ask: Ask, made: Masks, k: int, among: Among | None
@@ -49,13 +51,13 @@ class PostgresIndex(PostgresItems):
         return None  # fewer than k items in all
 
     def _within(self, asked: list[Ask], limits: list[int], among: Among | None) -> list[Ranked]:
-        found = []
+        within = []
         with self._snapshot() as connection:
             for ask, limit in zip(asked, limits, strict=True):
                 made = masks(ask)
                 sql = ranked(self.table, made, radius_for(made, limit), among, limit, None)
-                found.append(_ranked(connection.execute(*sql).fetchall()))
-        return found
+                within.append(_ranked(connection.execute(*sql).fetchall()))
+        return within
 
 
 def _ranked(rows: list[tuple[int, int]]) -> Ranked:

@@ -241,10 +241,10 @@ class RemoteIndex(Index):
     def _neighbours(self, terms: CostTerms, limits: list[int], among: Among | None) -> Neighbours:
         asked = _asks(terms)
         reachable = [row for row, limit in enumerate(limits) if limit >= 0]
-        found = self._within([asked[row] for row in reachable], [limits[row] for row in reachable], among)
+        within = self._within([asked[row] for row in reachable], [limits[row] for row in reachable], among)
         none = Ranked(np.empty(0, np.int64), np.empty(0, np.int64))
         rows = [none] * len(asked)
-        for row, one in zip(reachable, found, strict=True):
+        for row, one in zip(reachable, within, strict=True):
             rows[row] = one
         distances = [one.sums * terms.unit[row % len(terms.unit)] + terms.base[row] for row, one in enumerate(rows)]
         offsets = np.cumsum([0, *(len(one.ids) for one in rows)]).astype(np.int64)

@@ -32,9 +32,8 @@ async def duplicates(home: HomeOf, within: Within = None) -> JsonAnswer:
     search = await home.duplicates(within)
     if search.result is None:
         return JsonAnswer({"status": "running", "doing": search.doing, "done": search.done, "total": search.total}, 202)
-    found = search.result
     names = await home.read(home.names)
-    return JsonAnswer({"status": "done", "duplicates": shown(found, names)})
+    return JsonAnswer({"status": "done", "duplicates": shown(search.result, names)})
 
 
 @router.get(AT + "/plan", responses=file_of(*(kind for kind, _ in FORMS.values())) | errors(404, 409, 422))
@@ -49,11 +48,11 @@ async def plan(home: HomeOf, form: Literal["json", "csv", "sh"] = "json", within
     return Response(write(renamed(search.result, names)), media_type=kind, headers=headers)
 
 
-def shown(found: Duplicates, names: Names) -> dict[str, Any]:
+def shown(duplicates: Duplicates, names: Names) -> dict[str, Any]:
     """All groups as plain data."""
-    kinds = {"identical": found.identical, "near": found.near, "related": found.related}
+    kinds = {"identical": duplicates.identical, "near": duplicates.near, "related": duplicates.related}
     groups = {kind: [group_shown(group, names) for group in some] for kind, some in kinds.items()}
-    return {"items": found.items, **groups, "crowded": found.crowded, "unread": found.unread}
+    return {"items": duplicates.items, **groups, "crowded": duplicates.crowded, "unread": duplicates.unread}
 
 
 def group_shown(group: Group, names: Names) -> dict[str, Any]:
@@ -76,7 +75,7 @@ def member_shown(member: Member, names: Names) -> dict[str, Any]:
     }
 
 
-def renamed(found: Duplicates, names: Names) -> Duplicates:
+def renamed(duplicates: Duplicates, names: Names) -> Duplicates:
     """The same with names below indexed folders in the place of paths."""
 
     def groups(some: list[Group]) -> list[Group]:
@@ -89,5 +88,5 @@ def renamed(found: Duplicates, names: Names) -> Duplicates:
             for group in some
         ]
 
-    kinds = groups(found.identical), groups(found.near), groups(found.related)
-    return Duplicates(found.items, *kinds, found.crowded, found.unread)
+    kinds = groups(duplicates.identical), groups(duplicates.near), groups(duplicates.related)
+    return Duplicates(duplicates.items, *kinds, duplicates.crowded, duplicates.unread)

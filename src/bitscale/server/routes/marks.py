@@ -112,10 +112,10 @@ def learned(photos: Collection, home: Home, body: Said) -> Learned:
 
 def keep(photos: Collection, home: Home, body: NewMark) -> dict[str, Any]:
     """Learn, and keep what was learned from."""
-    found = learned(photos, home, body)
+    learnt = learned(photos, home, body)
     query: Any = query_of(body, home, photos)
     kept = photos.mark(query, body.right, body.wrong, bits=body.bits, picture=unpacked(body.picture))
-    return {**learned_told(photos, found), "mark": kept.id}
+    return {**learned_told(photos, learnt), "mark": kept.id}
 
 
 def unpacked(picture: str | None) -> bytes | None:
@@ -126,10 +126,10 @@ def unpacked(picture: str | None) -> bytes | None:
         raise InputError("picture must be the file's bytes in base64.") from None
 
 
-def learned_told(photos: Collection, found: Learned) -> dict[str, Any]:
+def learned_told(photos: Collection, learnt: Learned) -> dict[str, Any]:
     """What was learned as plain data."""
-    code = base64.b64encode(found.codes.packed[0].tobytes()).decode()
-    return {"model": photos.model, "code": code, "weights": found.weights.tolist()}
+    code = base64.b64encode(learnt.codes.packed[0].tobytes()).decode()
+    return {"model": photos.model, "code": code, "weights": learnt.weights.tolist()}
 
 
 def listed(photos: Collection) -> list[dict[str, Any]]:

@@ -19,15 +19,15 @@ MAKES = {".js": "text/javascript", ".mjs": "text/javascript", ".css": "text/css"
 @cache
 def web_files() -> dict[str, bytes]:
     """The files of the page by their paths: all there is to be had, whatever a request asks for."""
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     todo = [(place.name, place) for place in WEB.iterdir()]
     while todo:
         name, place = todo.pop()
         if place.is_dir():
             todo += [(f"{name}/{inner.name}", inner) for inner in place.iterdir()]
         else:
-            found[name] = place.read_bytes()
-    return found
+            files[name] = place.read_bytes()
+    return files
 
 
 def file_answer(name: str) -> Response:
