@@ -76,13 +76,13 @@ class Slope:
 
 @cache
 def measured() -> dict[str, Any]:
-    """The data as written."""
+    """The contents of `measured.json`."""
     data: dict[str, Any] = json.loads(FILE.read_text())
     return data
 
 
 def slope(engine: str, *, scans: bool = False) -> Slope:
-    """What was measured of an engine."""
+    """How the time of a query on an engine grows with its codes, as measured."""
     points = measured()[engine]["points"]
     return Slope(
         tuple(Point(p["n"], p["seconds"], p.get("bytes", 0), p.get("batched", 0.0)) for p in points), scans=scans

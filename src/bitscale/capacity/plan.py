@@ -34,7 +34,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Row:
-    """One engine at one size."""
+    """What one engine takes at one size."""
 
     engine: str
     items: int
@@ -66,7 +66,7 @@ def plan(items: int, bits: int = MEASURED_BITS, load: Load | None = None) -> lis
 
 
 def plans(sizes: Iterable[int] = SIZES, bits: int = MEASURED_BITS, load: Load | None = None) -> list[Row]:
-    """The same for several sizes."""
+    """What several numbers of items take in each engine."""
     return [row for items in sizes for row in plan(items, bits, load)]
 
 

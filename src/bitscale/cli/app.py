@@ -22,7 +22,7 @@ PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}  # what f
 
 
 def build(names: list[str]) -> typer.Typer:
-    """The command line with the verbs named."""
+    """The command line, with only the verbs named here loaded."""
     app = typer.Typer(
         name="bitscale",
         no_args_is_help=True,

@@ -92,7 +92,7 @@ def described(status: DatasetStatus) -> list[str]:
 
 
 def for_machines(status: DatasetStatus) -> dict[str, Any]:
-    """One dataset for machines."""
+    """One dataset as plain data, for --json."""
     info = status.info
     return {
         "name": info.name,

@@ -112,7 +112,7 @@ def fill_looks(collection: Path, workers: int | None, as_json: bool) -> None:
 
 
 def remark(differs: str) -> str:
-    """How a picture differs, behind its name."""
+    """In brackets, to stand behind a picture's name: how it differs from the one to keep."""
     return f"  ({differs})" if differs else ""
 
 

@@ -41,7 +41,7 @@ def erase(collection: Home, where: Where_ = None, as_json: Json = False) -> None
 
 
 def told(erased: Erased) -> list[str]:
-    """Where something is left, a line each."""
+    """A line for each backup and engine where something is left."""
     return [
         f"  a backup still holds {one.holds:,} of them: {near(one.path)}"
         if one.holds is not None

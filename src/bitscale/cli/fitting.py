@@ -107,7 +107,7 @@ def left_over(photos: Collection, closing_last: ExitStack) -> Sample | None:
 
 
 def fit_anew(photos: Collection, workers: int | None, quiet: bool) -> bool:
-    """Fit the codes anew where a small collection has outgrown them; whether that was done."""
+    """Fit the codes anew if a small collection has outgrown them; returns whether it did."""
     from bitscale.collection.ingest.refit import refit, refits_by_itself
     from bitscale.errors import VanishedFiles
 

@@ -146,7 +146,7 @@ def _numbers(row: Row) -> list[str]:
 
 
 def tag(row: Row) -> str:
-    """What a number was made with."""
+    """How a number was made, in a few words: recipe, network, optimizer, settings."""
     how = [row.recipe if row.network else row.features, row.network, row.optimizer]
     how += [f"{name}={value}" for name, value in row.settings.items()]
     how += [] if row.iterations is None else [f"{row.iterations:,} iterations"]

@@ -141,7 +141,7 @@ def tell(results: Results, as_json: bool) -> None:
 
 
 def heading(row: Row) -> Text:
-    """The query and what came of it."""
+    """The query, and in words whether anything similar was found."""
     words = cell(row.name, "bold")
     good = row.grade in ("copy", "same kind")
     words.append(f"  {row.finds}", "dim" if good else "yellow")

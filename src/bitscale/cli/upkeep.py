@@ -100,7 +100,7 @@ def verify(
 
 
 def number_or_all(text: str | None) -> int | Literal["all"] | None:
-    """How many codes to check, as it is typed."""
+    """The value of --codes: a whole number, or `all`."""
     if text is None or text == "all":
         return "all" if text else None
     if not (text.isascii() and text.isdecimal()) or len(text) > LONGEST_NUMBER or int(text) < 1:

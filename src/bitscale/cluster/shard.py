@@ -79,7 +79,7 @@ class Shard:
         return self.index.ids()
 
     def holding(self, ids: I64) -> I64:
-        """Those of the ids that are here."""
+        """The ids among these that this shard holds."""
         return self.index.holding(ids)
 
     def get(self, ids: I64) -> NDArray[np.uint8]:

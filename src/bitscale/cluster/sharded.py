@@ -272,7 +272,7 @@ class ShardedIndex(Index):
         self._change = change
 
     def _whole(self, what: str, asked: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """What every shard answers; none may be missing."""
+        """One answer from every shard; an error where a shard gave none."""
         answers, _ = self._answers(what, asked, partial=False)
         return answers
 

@@ -77,7 +77,7 @@ def keep(source: str, place: Path, content: bytes) -> os.stat_result:
 
 
 def uploaded(connection: apsw.Connection, folder: Path, ids: list[int]) -> list[str]:
-    """The files of those of these items that were uploaded."""
+    """The files of the items among these that were uploaded."""
     if not (folder / UPLOADS).is_dir():
         return []
     paths = []

@@ -168,7 +168,7 @@ def on_exif(sign: str, field: str, value: Any) -> Sql:
 
 
 def on_labels(sign: str, value: str) -> Sql:
-    """One of the labels is, or contains; none of them is."""
+    """SQL for: one of the labels equals or contains a text, or none does."""
     if sign == "~":
         return "one_contains(labels, ?)", (os.fsencode(value),)
     if sign not in ("=", "!="):
@@ -178,7 +178,7 @@ def on_labels(sign: str, value: str) -> Sql:
 
 
 def on_path(sign: str, value: str) -> Sql:
-    """The path is a file's, or contains a text."""
+    """SQL for: the path is that of a file, or contains a text."""
     if sign == "~":
         stored_path(value)  # what can be no path is refused
         return "contains(path, ?)", (os.fsencode(value),)

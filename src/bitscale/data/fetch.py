@@ -45,7 +45,7 @@ class Source:
 
     @property
     def file_name(self) -> str:
-        """The last part of its address."""
+        """The file's name: the last part of its address."""
         return self.urls[0].rsplit("/", 1)[-1]
 
 

@@ -32,7 +32,7 @@ class DatasetInfo:
 
     @property
     def download_bytes(self) -> int:
-        """What `fetch` would bring."""
+        """How many bytes `fetch` would download."""
         return sum(source.size for source in self.sources)
 
 

@@ -29,7 +29,7 @@ class Origin:
     content: str = ""  # of a folder or array of one's own: tells it from others of that name
 
     def of_part(self, part: str) -> Origin:
-        """The same for another part of the split."""
+        """The origin of another part of the same split."""
         return replace(self, part=part)
 
     def to_dict(self) -> dict[str, Any]:

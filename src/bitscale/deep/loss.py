@@ -109,14 +109,14 @@ class PairSum(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, codes: Tensor, pull: Tensor, between: Tensor, inner: bool) -> Tensor:
-        """A scalar."""
+        """The loss of a batch, one number."""
         ctx.save_for_backward(codes, pull)
         ctx.inner = inner
         return torch.dot(pull.flatten(), between.flatten())
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> tuple[Tensor, None, None, None]:
-        """(b, q) for the codes."""
+        """The gradient by the codes, (b, q)."""
         codes, pull = ctx.saved_tensors
         return pair_gradient(codes, pull, inner=ctx.inner) * upstream[0], None, None, None
 

@@ -45,7 +45,7 @@ class Ranks:
         return max(steps), steps.index(max(steps))
 
     def given_by(self, rank: int, content: bytes) -> bytes:
-        """What one process has, given to all; it is not empty."""
+        """The bytes that one process has, sent to all; they must not be empty."""
         size = torch.tensor([len(content)])
         dist.broadcast(size, rank)
         sent = torch.empty(int(size), dtype=torch.uint8)

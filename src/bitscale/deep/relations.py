@@ -35,7 +35,7 @@ class Relations:
 
     @property
     def count(self) -> int:
-        """Triplets in all."""
+        """How many triplets the batch has."""
         return sum(part.count for part in self.triplets)
 
 

@@ -107,7 +107,7 @@ class Training:
         self.best_map = -1.0
 
     def run(self, progress: Callable[[Progress], None] | None = None) -> None:
-        """Train to the end, from wherever it stands."""
+        """Train to the last step, from the step it stands at."""
         steps = self.task.settings.iterations
         first, started = self.step, time.perf_counter()
         images, saved = 0, started

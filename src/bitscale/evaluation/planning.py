@@ -29,7 +29,7 @@ def seconds_a_step(hasher: Hasher, train: Labelled, device: str = "auto") -> tup
     steps: list[int] = []
 
     class Enough(Exception):
-        """The trial is over."""
+        """Raised to stop a trial run that was timed for long enough."""
 
     def note(now: Any) -> None:
         times.append(time.perf_counter())

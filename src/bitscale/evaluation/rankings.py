@@ -57,7 +57,7 @@ class RankingWriter:
         self._parts.append(part | {"plain_items": smallest(block.items), "plain_relevant": smallest(block.relevant)})
 
     def end_length(self, bits: int) -> None:
-        """All blocks of a length were added."""
+        """Called once all blocks of a code length were added."""
         arrays = {name: np.concatenate([part[name] for part in self._parts]) for name in self._parts[0]}
         arrays["offsets"] = smallest(np.concatenate([[0], np.cumsum(arrays.pop("groups"), dtype=np.int64)]))
         self._parts = []
@@ -67,7 +67,7 @@ class RankingWriter:
             raise FileError(f"rankings cannot be kept in {self.folder}: {error.strerror}.") from error
 
     def finish(self, report: Report) -> None:
-        """Every length was written."""
+        """Called once every length was written."""
         report.save(self.folder / "report.json")
 
 
@@ -88,7 +88,7 @@ def _is_rankings(path: Path) -> bool:
 
 
 def smallest(values: NDArray[Any]) -> Unsigned:
-    """The same numbers in the smallest unsigned type that holds them."""
+    """The numbers in the smallest unsigned type that holds them all."""
     return values.astype(np.min_scalar_type(int(values.max(initial=0))))
 
 

@@ -49,7 +49,7 @@ class Report:
         raise KeyError(f"{metric!r} at {bits} bits; there are {', '.join(self.metrics)} at {self.bits}")
 
     def only(self, metrics: Sequence[str]) -> Report:
-        """The same with some of the metrics."""
+        """This report with some of its metrics."""
         return replace(self, scores=tuple(score for score in self.scores if score.metric in metrics))
 
     @property

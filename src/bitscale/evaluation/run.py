@@ -126,7 +126,7 @@ def _described(hasher: Hasher, split: Split, bits: int, ranking: str, seed: int,
 
 
 def ranking_name(database: Codes | Embeddings, ranking: str) -> str:
-    """What the ranking is called beside every number."""
+    """The name of a ranking as it stands beside every number."""
     if isinstance(database, Embeddings):
         return SQUARED
     return "plain" if ranking == "weighted" and not np.ptp(database.bit_weights) else ranking

@@ -82,7 +82,7 @@ def make_scores(values: Values, names: Sequence[str], described: dict[str, Any])
 
 
 def tie_rule(name: str, seed: int) -> str:
-    """What a metric does about items at one distance."""
+    """In words, how a metric treats items at equal distance."""
     stem = name.partition("@")[0]
     if radius_of(name) is not None:
         return "plain Hamming, ties do not matter"

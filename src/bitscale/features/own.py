@@ -42,7 +42,7 @@ _EXAMPLE = '{"range": 1, "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.
 
 @dataclass(frozen=True)
 class Manner:
-    """How a network takes pictures."""
+    """How a network takes pictures: form, layout, order of channels, normalisation."""
 
     form: Form
     planar: bool

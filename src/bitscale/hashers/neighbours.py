@@ -48,7 +48,7 @@ class Adam:
         self.mean, self.square = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
 
     def step(self, gradient: Float32) -> Float32:
-        """What to take away."""
+        """The change to subtract from the values, by Adam."""
         self.done += 1
         self.mean = np.float32(0.9) * self.mean + np.float32(0.1) * gradient
         self.square = np.float32(0.99) * self.square + np.float32(0.01) * gradient * gradient
@@ -78,7 +78,7 @@ class Side:
         return cls(vectors, signs(values), slope, np.zeros_like(values)), spread
 
     def by_directions(self) -> Float32:
-        """The gradient by the directions."""
+        """The gradient of the loss by the directions."""
         gathered: Float32 = self.vectors.T @ (self.gradient * self.slope)
         return gathered
 

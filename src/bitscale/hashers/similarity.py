@@ -35,7 +35,7 @@ class Similarity:
 
     @cached_property
     def table(self) -> Float32:
-        """T: S of two groups, (groups, groups)."""
+        """T, the similarity S of every two groups, (groups, groups)."""
         distinct = np.unique(self.labels, axis=0)
         if self.labels.ndim == 1:
             shared = np.eye(len(distinct), dtype=bool)
@@ -60,7 +60,7 @@ class Similarity:
         return self.table[self.group][:, self.group]
 
     def pairs(self, first: Int, second: Int) -> Float32:
-        """S of given pairs of items."""
+        """The similarity S of these pairs of items."""
         if self.labels.ndim == 1:
             shared = self.labels[first] == self.labels[second]
         else:

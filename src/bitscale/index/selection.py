@@ -42,7 +42,7 @@ class Selection:
             self._left.setdefault(item, change)
 
     def drop(self) -> None:
-        """Let go of what was worked out."""
+        """Let go of the bitmaps worked out so far."""
         self._kept, self._last = {}, None
 
     def narrow(self, state: State, builder: Builder) -> State:

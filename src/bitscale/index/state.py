@@ -60,7 +60,7 @@ class State:
         return sum(self.live)
 
     def living(self, ids: I64) -> NDArray[np.bool_]:
-        """Which of `ids` can be found."""
+        """Which of `ids` can be found: there, and not removed."""
         living = np.zeros(len(ids), np.bool_)
         for segment, bitmap in zip(self.segments, self.alive, strict=True):
             ordinals, here = segment.find(ids)

@@ -77,7 +77,7 @@ def laid(pictures: Float32, form: int) -> Float32:
 
 
 def each_laid(pictures: Float32, forms: NDArray[np.int64]) -> Float32:
-    """Every picture in a way of its own."""
+    """Every picture turned or mirrored in a way of its own."""
     new = np.empty_like(pictures)
     for form in np.unique(forms).tolist():
         rows = forms == form

@@ -90,7 +90,7 @@ class NumpyKernel:
         return NumpyView(segments, alive, allowed)
 
     def plans(self, plans: Sequence[Plan]) -> None:
-        """Nothing to plan."""
+        """No plans: this kernel has no search to plan."""
 
     def cost_rows(self, costs: NDArray[np.int32], unit: Float) -> tuple[NDArray[np.int32], Float]:
         """Costs and units of `CostTerms`, ready for `search` and `lookup`."""

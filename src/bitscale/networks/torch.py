@@ -99,7 +99,7 @@ class HashNetwork(nn.Module):
         return functional.softplus(self.w).flip(0).cumsum(0).flip(0)
 
     def level(self) -> None:
-        """Let ordered weights start all but equal."""
+        """Set ordered weights so that they start all but equal."""
         if self.kind == "ordered":
             self.w.data[:-1] = NO_STEP
 
@@ -157,7 +157,7 @@ class MeanPool(nn.Module):
     """The mean over the whole picture: (b, C, H, W) -> (b, C)."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """One value a channel."""
+        """The mean of each channel: (b, C)."""
         return x.mean(dim=(2, 3))
 
 

@@ -48,7 +48,7 @@ class _Named:
 
 @dataclass(frozen=True)
 class _Storage:
-    """A row of numbers in the file."""
+    """A row of numbers in the file, not yet read."""
 
     type: str
     key: str
@@ -129,7 +129,7 @@ def _arrays(described: Any, read: Callable[[_Storage], bytes]) -> dict[str, NDAr
 
 
 def _follow(file: IO[bytes]) -> Any:
-    """What one pickle describes, told by its ops alone."""
+    """The object that a pickle describes, worked out from its opcodes without running any."""
     stack: list[Any] = []
     memo: dict[int, Any] = {}
     for op, given, _ in pickletools.genops(file):
@@ -177,7 +177,7 @@ def _follow(file: IO[bytes]) -> Any:
 
 
 def _popped(stack: list[Any]) -> list[Any]:
-    """What came after the last mark."""
+    """The values pushed since the last mark, taken off the stack."""
     at = next(i for i in range(len(stack) - 1, -1, -1) if stack[i] is _MARK)
     values = stack[at + 1 :]
     del stack[at:]

@@ -91,7 +91,7 @@ class Cell:
 
     @property
     def network(self) -> str | None:
-        """What is trained; None for methods on given features."""
+        """The network that is trained; None for methods on given features."""
         usual = AS_PRINTED if self.second else self.recipe  # on features there are only its fully connected layers
         return dict(self.settings).get("network", NETWORKS.get(usual))
 
@@ -108,7 +108,7 @@ class Cell:
 
     @property
     def trainings(self) -> tuple[Training, ...]:
-        """One a seed."""
+        """The trainings this cell needs, one a seed."""
         method = self.method.removesuffix("-cnn")
         how = (self.recipe, self.iterations)
         return tuple(

@@ -137,7 +137,7 @@ def second_blocks(cells: Sequence[Cell], records: Measured) -> list[Block]:
 
 
 def ablation_blocks(cells: Sequence[Cell], records: Measured) -> list[Block]:
-    """One setting at a time, and what weights are worth."""
+    """Tables of settings changed one at a time, and of what learned weights gain."""
     lot = [(cell, records[cell.name]) for cell in cells if cell.name in records]
     held = [(cell, record) for cell, record in lot if cell.held_out]
     drawn = [(cell, record) for cell, record in lot if cell.metric == RANDOM]
@@ -145,7 +145,7 @@ def ablation_blocks(cells: Sequence[Cell], records: Measured) -> list[Block]:
 
 
 def setting_blocks(held: Sequence[tuple[Cell, Record]]) -> list[Block]:
-    """One setting at a time, scored on training images kept back."""
+    """A table with a row for each changed setting, scored on training images kept back."""
     rows = tuple(
         (
             Entry(cell.method.upper()),

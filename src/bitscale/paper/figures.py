@@ -47,7 +47,7 @@ class Figure:
 
     @property
     def digest(self) -> str:
-        """Of everything that is drawn."""
+        """The digest of all that a figure draws, to know one that is drawn already."""
         drawn = json.dumps([DRAWN_AS, asdict(self)], sort_keys=True)
         return hashlib.sha256(drawn.encode()).hexdigest()[:16]
 
@@ -161,7 +161,7 @@ def weights(lot: Sequence[tuple[Cell, Record]]) -> tuple[Line, ...]:
 
 
 def _lines(points: Mapping[str, Points]) -> tuple[Line, ...]:
-    """By method, in one order in all figures."""
+    """The lines of a figure by method, in the same order in all figures."""
     return tuple(Line(name, points[name], method=name) for name in sorted(points, key=_place) if points[name])
 
 

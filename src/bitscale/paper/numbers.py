@@ -47,7 +47,7 @@ class Printed:
 
 @cache
 def printed() -> tuple[Printed, ...]:
-    """All of them, in the order of the paper."""
+    """All numbers that the paper prints, in its order."""
     text = files("bitscale.paper").joinpath("printed.csv").read_text(encoding="utf-8")
     return tuple(
         Printed(

@@ -29,7 +29,7 @@ class Seen:
 
 
 def paper_rates() -> Rates:
-    """What tab222 prints, by method and bits, by rank."""
+    """The rates of the paper's tab222: by method and bits, then by rank."""
     rates: Rates = {}
     for number in printed():
         if number.table == PERSONS:

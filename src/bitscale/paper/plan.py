@@ -121,7 +121,7 @@ def second_track() -> list[Cell]:
 
 
 def whole_plan() -> tuple[Cell, ...]:
-    """Every cell, each before those that matter less."""
+    """Every cell of the plan, those that matter most first."""
     cells: list[Cell] = []
     cells += deep("mnist", "nested", "a")
     cells += deep("mnist", "drsch", "a")

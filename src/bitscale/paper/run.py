@@ -46,7 +46,7 @@ class Places:
 
 @dataclass
 class Outcome:
-    """What came of a plan."""
+    """What a run of the plan measured, and what it did not."""
 
     measured: list[Cell] = field(default_factory=list)
     there: int = 0  # cells that needed nothing

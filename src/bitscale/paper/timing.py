@@ -87,7 +87,7 @@ def ready_to_time(cell: Cell, split: Split, runs: Path) -> Timed:
 
 
 def about(cell: Cell) -> dict[str, Any]:
-    """What is said of a method beside its times."""
+    """The words that stand beside a method's times."""
     return {"recipe": cell.recipe, "network": cell.network, "features": cell.features}
 
 

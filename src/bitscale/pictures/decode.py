@@ -264,7 +264,7 @@ def _upright(picture: Image.Image) -> Image.Image:
 
 
 def _reason(error: Exception) -> str:
-    """What an error says, in one short line."""
+    """The text of an error, in one short line."""
     if isinstance(error, OSError) and error.errno is not None:
         return error.strerror or errno.errorcode.get(error.errno, "input/output error")
     said = " ".join(str(error).split()) or type(error).__name__

@@ -143,7 +143,7 @@ class _Run:
         return self.read + self.window - self.taken
 
     def put(self, results: Mapping[int, Result]) -> None:
-        """What became of some rows."""
+        """Take the results of some paths."""
         with self._lock:
             self.results.update(results)
             if self.read in self.results:

@@ -30,7 +30,7 @@ SHOTS = ("single", "multi")
 
 
 class Far(Protocol):
-    """Distances between pictures, as a method sees them."""
+    """A function that gives the distances between pictures."""
 
     def __call__(self, queries: Int, gallery: Int, /) -> NDArray[Any]:
         """Of some pictures to others, by their rows: (n_queries, n_gallery)."""
@@ -63,7 +63,7 @@ class Match:
 
 @dataclass(frozen=True)
 class How:
-    """How to evaluate."""
+    """Settings of an evaluation: which gallery, how many draws."""
 
     shots: str = "single"
     draws: int = DRAWS

@@ -59,7 +59,7 @@ def _paths(people: People, images: FileImages) -> list[str]:
 
 
 def _encoded(gallery: Collection, people: People) -> Iterator[Batch]:
-    """Pictures that are no files."""
+    """The codes of pictures that are not files, in batches."""
     for start in range(0, len(people), BATCH):
         rows = list(range(start, min(start + BATCH, len(people))))
         yield Batch(rows, [], encode_images(gallery.hasher, [people.images[i] for i in rows]), [])

@@ -66,7 +66,7 @@ def paper_split(
 
 
 def listed_count(source: Path) -> int:
-    """How many test sets the file brings."""
+    """How many test sets the split file lists."""
     return len(_testsets(source))
 
 

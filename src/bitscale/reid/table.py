@@ -185,7 +185,7 @@ def notes_on_data(results: Path) -> list[str]:
 
 
 def _said(asked: Asked) -> str:
-    """How a recipe was departed from."""
+    """In words, which settings differ from the recipe's."""
     return "one split, with " + ", ".join(f"{name}={value}" for name, value in asked.settings.items())
 
 

@@ -146,7 +146,7 @@ def pooled(gallery: Collection, queries: Sequence[Sequence[str]]) -> Relaxed:
 
 
 def in_order(sightings: Sequence[Sighting]) -> tuple[Sighting, ...]:
-    """By time; those without one follow, nearest first."""
+    """Candidates by time; those without a time follow, nearest first."""
     return tuple(sorted(sightings, key=lambda s: (s.time is None, s.time or 0.0, s.distance, s.id)))
 
 

@@ -56,12 +56,12 @@ class Refused(HTTPException):
 
 
 def mistake() -> Refused:
-    """What is said where something of ours failed."""
+    """The answer where something of ours failed."""
     return Refused(500, "a mistake in bitscale; the service's log says more.", "Mistake")
 
 
 class NotFound(Refused):
-    """There is nothing of this name here."""
+    """Nothing has this name or id here."""
 
     def __init__(self, message: str) -> None:
         super().__init__(404, message, "NotFound")
@@ -101,7 +101,7 @@ def error_answer(refused: Refused, fields: list[dict[str, str]] | None = None) -
 
 
 def refused_for(error: BitscaleError) -> Refused:
-    """What an error of the library means to whoever asked."""
+    """The HTTP error for an error of the library."""
     status = next(status for kind, status in STATUS if isinstance(error, kind))
     message = f"The picture {error.reason}" if isinstance(error, UnreadablePicture) else without_paths(str(error))
     return Refused(status, message, type(error).__name__)

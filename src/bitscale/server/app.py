@@ -54,7 +54,7 @@ class Service:
         await self._outermost(scope, receive, send)
 
     def health(self) -> str:
-        """One word."""
+        """The state of the service in one word."""
         if self.routes.state.stopping:
             return "stopping"
         return "degraded" if any(home.notices for home in self.homes) else "ok"
@@ -95,7 +95,7 @@ async def _mistaken(request: Request, error: Exception) -> Response:
 
 
 async def _invalid(request: Request, error: Any) -> Response:
-    """What does not fit a schema, field by field."""
+    """The answer to a request that does not fit a schema: what is wrong, field by field."""
     fields = [
         {"field": ".".join(str(part) for part in one["loc"]), "message": str(one["msg"]).removeprefix("Value error, ")}
         for one in error.errors()

@@ -63,7 +63,7 @@ class Gathered:
     async def _wait(
         self, loop: asyncio.AbstractEventLoop, kind: Hashable, asked: Any, work: Work, answer: asyncio.Future[Any]
     ) -> Any:
-        """The same while a thread is at work."""
+        """Wait, among the requests of this kind, until the thread at work takes them all at once."""
         if self._behind >= self._most:
             raise Busy(f"{self._behind} requests are waiting already. Try again in a moment.")
         self._behind += 1
@@ -113,7 +113,7 @@ def outcomes(work: Work, asked: Sequence[Any]) -> list[Outcome]:
 
 
 def tell(some: Waiting, told: Sequence[Outcome]) -> None:
-    """Give each what became of its request."""
+    """Give each request its own answer or error."""
     for (_, answer), (done, error) in zip(some, told, strict=True):
         if answer.done():  # given up meanwhile
             continue
@@ -124,6 +124,6 @@ def tell(some: Waiting, told: Sequence[Outcome]) -> None:
 
 
 def late(answer: asyncio.Future[Any], seconds: float) -> None:
-    """There is no answer in time."""
+    """Fail a request that had no answer in time."""
     if not answer.done():
         answer.set_exception(Busy(f"there was no answer within {seconds:.0f} seconds. Try again in a moment."))

@@ -144,5 +144,5 @@ def bearer(header: str) -> str:
 
 
 def no_key(message: str) -> Refused:
-    """A request without a valid key."""
+    """The answer to a request without a valid key."""
     return Refused(401, message, "KeyNeeded", {"WWW-Authenticate": 'Bearer realm="bitscale"'})

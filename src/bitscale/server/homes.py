@@ -205,7 +205,7 @@ class Homes:
 
     @property
     def names(self) -> list[str]:
-        """What they are called."""
+        """The names under which collections are served."""
         return list(self._homes)
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ LOCAL = Identity("local", "write")
 
 
 def identity_of(connection: HTTPConnection) -> Identity:
-    """Who the guard found out is asking."""
+    """Who is asking, as the guard noted it."""
     who = connection.scope["bitscale.identity"]
     assert isinstance(who, Identity)
     return who

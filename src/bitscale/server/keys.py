@@ -48,7 +48,7 @@ class Key:
 
     @property
     def identity(self) -> Identity:
-        """What its owner may do."""
+        """Who a request with this key is from, and what it may do."""
         return Identity(self.id, self.role, self.collections)
 
 
@@ -185,5 +185,5 @@ def key_of(row: dict[str, Any]) -> Key:
 
 
 def hash_of(secret: str) -> str:
-    """What is kept of a key."""
+    """The hash of a key, which is all that the file keeps of it."""
     return hashlib.sha256(secret.encode(errors="surrogatepass")).hexdigest()

@@ -56,7 +56,7 @@ class Writer:
     async def run_together(
         self, kind: str, asked: Asked, work: Callable[[Collection, Sequence[Asked]], Sequence[Done]]
     ) -> Done:
-        """The same of a change that can be made in one commit with those of its kind that wait behind it."""
+        """What a change returns, or raises; done in one commit with those of its kind that wait behind it."""
         done: Done = await self._line_up(Task(asked, work, kind))
         return done
 
@@ -71,7 +71,7 @@ class Writer:
         return await asyncio.wrap_future(task.future)
 
     def notices(self) -> list[str]:
-        """What the open collection says about itself."""
+        """The notices of the open collection."""
         collection = self._collection
         return [] if collection is None else collection.notices()
 

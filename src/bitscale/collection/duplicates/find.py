@@ -159,7 +159,7 @@ def as_taken_in(items: Iterable[Item], duplicates: Duplicates) -> list[Item]:
 
 
 def link(links: Links, pairs: Int, sights: Sights, tell: Progress) -> None:
-    """Compare candidates by their looks."""
+    """Compare the pictures of candidate pairs, and join those that are copies or related."""
     links.compared |= {(first, second) for first, second in pairs.tolist()}
     for start in range(0, len(pairs), SOME):
         some = pairs[start : start + SOME]

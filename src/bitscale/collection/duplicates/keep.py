@@ -51,7 +51,7 @@ def kept_first(kind: Kind, members: list[Member]) -> Group:
 
 
 def rank_of(members: list[Member]) -> Callable[[Member], tuple[float, ...]]:
-    """What to sort by: the picture to keep comes first."""
+    """A key to sort a group's pictures by, so that the one to keep comes first."""
     every = rules(members)
     return lambda member: tuple(rank(member) for _, rank in every)
 

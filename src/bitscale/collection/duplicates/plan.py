@@ -57,13 +57,13 @@ def as_dict(duplicates: Duplicates) -> dict[str, Any]:
 
 
 def group_dict(group: Group) -> dict[str, Any]:
-    """One group: the picture to keep, and the others."""
+    """One group as plain data: the picture to keep, and the others."""
     first, *others = [member_dict(member) for member in group.members]
     return {"keep": first, "why": group.why, "others": others}
 
 
 def member_dict(member: Member) -> dict[str, Any]:
-    """One picture."""
+    """One picture of a group as plain data."""
     item = member.item
     return {
         "id": item.id,
@@ -112,7 +112,7 @@ def as_json(duplicates: Duplicates) -> bytes:
 
 
 def as_csv(duplicates: Duplicates) -> bytes:
-    """One line a picture."""
+    """A CSV file with one line a picture."""
     text = io.StringIO()
     rows = csv.writer(text)
     rows.writerow(COLUMNS)

@@ -20,7 +20,7 @@ Progress = Callable[[str, int, int], None]
 
 
 class Pictures(Protocol):
-    """What is asked of a collection here."""
+    """The part of a collection that the search for duplicates reads."""
 
     @property
     def path(self) -> object:

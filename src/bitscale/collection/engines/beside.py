@@ -20,18 +20,18 @@ def beside(rows: Sequence[Row], seen: dict[int, Seen], scheme: str) -> Beside:
 
 
 def row_digests(rows: Sequence[Row], seen: dict[int, Seen]) -> list[int]:
-    """The digests alone."""
+    """The digests of the items, without texts and looks."""
     digests: list[int] = digests_of(texts_of(rows, seen), looks_of(rows, seen)).tolist()
     return digests
 
 
 def looks_of(rows: Sequence[Row], seen: dict[int, Seen]) -> list[bytes | None]:
-    """The looks alone."""
+    """The looks of the items as they are stored, without texts and digests."""
     return [seen[row[0]].look if row[0] in seen else None for row in rows] if seen else [None] * len(rows)
 
 
 def texts_of(rows: Sequence[Row], seen: dict[int, Seen]) -> list[str]:
-    """The texts alone."""
+    """The texts of the items, without digests and looks."""
     if not seen:
         return [text_of(row) for row in rows]
     sights = ((seen[row[0]].width, seen[row[0]].height) if row[0] in seen else None for row in rows)

@@ -70,14 +70,14 @@ class EngineCollection(Answering):
         return f"EngineCollection({str(self.path)!r}, {len(self)} items, {self.n_bits} bits, model={self.model!r})"
 
     def _set_right(self) -> None:
-        """Nothing is kept between two calls."""
+        """Nothing to set right: no state is kept between two calls."""
         self._interrupted = False
 
     # ------------------------------------------------------------------ what it is
 
     @property
     def path(self) -> Address:
-        """Where it is."""
+        """The engine's address."""
         return self._engine.place
 
     @property

@@ -12,7 +12,7 @@ from bitscale.index.base import I64
 
 
 class Cursor(NamedTuple):
-    """Where a collection stood."""
+    """A state of a collection, by which a later one is told from it."""
 
     seq: int  # the last change in its log
     changes: int  # commits

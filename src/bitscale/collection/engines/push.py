@@ -149,7 +149,7 @@ def origin_of(collection: Opened) -> str:
 
 
 def compared(collection: Opened, index: RemoteIndex, looks: bool) -> Difference:
-    """What differs, by ids and digests of all items."""
+    """The difference between both sides, found by comparing ids and digests of all items."""
     there, digests = index.digests()
     here = collection.index.ids()
     both, _, at = np.intersect1d(here, there, assume_unique=True, return_indices=True)
@@ -170,7 +170,7 @@ def settled(index: RemoteIndex, added: I64, removed: I64) -> tuple[I64, I64]:
 def levelled(
     collection: Opened, index: RemoteIndex, apart: Difference, looks: bool, batch: int, progress: Progress | None
 ) -> Pushed:
-    """Do what is to be done."""
+    """Send the engine what it lacks and remove what it has too much of; returns how many."""
     done = Pushed(updated=len(apart.changed))
     for start in range(0, len(apart.gone), batch):
         done.removed += index.remove(apart.gone[start : start + batch])

@@ -23,7 +23,7 @@ class Recall:
 
     @classmethod
     def read(cls, text: str | None) -> Recall | None:
-        """As it was written; None where nothing was."""
+        """The recall from the engine's notes; None where none was measured."""
         return None if text is None else cls(**json.loads(text))
 
 
@@ -37,7 +37,7 @@ def measured_recall(exact: Index, there: Index) -> Recall:
 
 
 def recall_at(exact: Index, there: Index, asked: np.ndarray[tuple[int], np.dtype[np.int64]], bits: int) -> float:
-    """At one length."""
+    """The share of the exact nearest items that the other index finds, at one code length."""
     if not len(asked):
         return 1.0
     queries, k = exact.get(asked), min(K, len(exact))

@@ -69,12 +69,12 @@ def plain(value: float) -> int | float:
 
 
 def has_field(field: str) -> str:
-    """That an item has this in its metadata."""
+    """The expression for: the item's metadata has this name."""
     return " or ".join(f'(exists facts["m{kind}{coded(field)}"])' for kind in "tnbcz")
 
 
 def expression(conditions: list[Condition]) -> str:
-    """All conditions must hold."""
+    """The expression for: all these conditions hold."""
     return " and ".join(f"({one(each)})" for each in conditions) or ALL
 
 
@@ -84,7 +84,7 @@ def looks_inside(each: Condition) -> bool:
 
 
 def one(each: Condition) -> str:
-    """One condition."""
+    """The expression for one condition."""
     one_condition(each)  # refuses what can be no condition
     field, sign, value = each.field, each.sign, checked(each)
     if isinstance(value, float) and not math.isfinite(value):
@@ -113,7 +113,7 @@ def signed(sign: str) -> str:
 
 
 def on_id(sign: str, value: float) -> str:
-    """By the id, a whole number there."""
+    """The expression for a condition on the id, which is a whole number in Milvus."""
     whole = math.floor(value)
     if whole == value:
         return f"id {signed(sign)} {whole}"

@@ -87,12 +87,12 @@ def compact(value: Any) -> str:
 
 
 def has_field(field: str) -> Sql:
-    """That an item has this in its metadata."""
+    """SQL for: the item's metadata has this name."""
     return "coalesce(facts->'metadata' ? %s, false)", [storable(field)]
 
 
 def condition(where: Any) -> Sql:
-    """All conditions must hold."""
+    """SQL for: all these conditions hold."""
     parts = [one(each) for each in conditions_of(where)]
     return " AND ".join(f"({sql})" for sql, _ in parts), [value for _, values in parts for value in values]
 
@@ -140,7 +140,7 @@ def as_bytes(value: Any) -> bytes:
 
 
 def on_labels(sign: str, value: str) -> Sql:
-    """One of the labels is, or contains; none of them is."""
+    """SQL for: one of the labels equals or contains a text, or none does."""
     if sign == "~":
         into = "jsonb_array_elements_text(facts->'folded'->'labels') AS each(label)"
         return f"EXISTS (SELECT 1 FROM {into} WHERE strpos(label, %s) > 0)", [needle(value)]
@@ -149,7 +149,7 @@ def on_labels(sign: str, value: str) -> Sql:
 
 
 def on_path(sign: str, value: str) -> Sql:
-    """The path is a file's, or contains a text."""
+    """SQL for: the path is that of a file, or contains a text."""
     if sign == "~":
         return "coalesce(strpos(facts->'folded'->>'path', %s) > 0, false)", [needle(value)]
     distinct = "IS NOT DISTINCT FROM" if sign == "=" else "IS DISTINCT FROM"

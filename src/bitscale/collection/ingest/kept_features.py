@@ -33,7 +33,7 @@ class Looked:
 
     @classmethod
     def at(cls, picture: Picture, values: Float32) -> Looked:
-        """The pixels are let go."""
+        """A picture that was looked at, with its features; its pixels are not kept."""
         return cls(replace(picture, pixels=np.zeros((0, 0, 0), np.uint8)), values)
 
 
@@ -102,7 +102,7 @@ def _write(path: Path, features: str, known: Sample) -> None:
 
 
 def _plain(picture: Picture) -> dict[str, Any]:
-    """All but the pixels, bytes as hexadecimal digits."""
+    """All of it but the pixels as plain data, bytes as hexadecimal digits."""
     told = {each.name: getattr(picture, each.name) for each in fields(picture) if each.name != "pixels"}
     return {name: {"hex": value.hex()} if isinstance(value, bytes) else value for name, value in told.items()}
 

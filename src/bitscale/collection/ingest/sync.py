@@ -155,7 +155,7 @@ class _Owner:
 
 
 def _without_decoding(collection: Writable, plan: Plan, changes: Changes, remove_missing: bool) -> None:
-    """Moved and deleted pictures, in one commit."""
+    """Commit what needs no decoding: pictures that moved, and those that were deleted."""
     update = []
     for file, known in plan.moved:
         item = collection.item(known.id)

@@ -78,7 +78,7 @@ class Standard:
     kind: float | None = None  # within which items are of the same kind: see `grades`
 
     def cutoff(self, query: NDArray[np.bool_]) -> Cutoff:
-        """The cut-off for one query, (bits,)."""
+        """The distance up to which an item counts as similar to this query, whose bits are (q,)."""
         if not self.n_items:
             return Cutoff(None, None)
         odds = (np.count_nonzero(self.sample != query, axis=0) + 0.5) / (len(self.sample) + 1)

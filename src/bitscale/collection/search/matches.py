@@ -181,7 +181,7 @@ class Row(Sequence[Match]):
 
     @property
     def finds(self) -> str:
-        """The best grade in words."""
+        """In words, the best grade that any match of this row has."""
         if not self._results.version.n_items or self._results.matching == 0:
             return self.says
         if self.query.text:

@@ -187,6 +187,6 @@ def _ties_at_end(hits: Hits, row: int, k: int) -> bool:
 
 
 def _cut(ids: Int, distances: Float, decided: list[Decided], k: int) -> tuple[Int, Float, list[Decided]]:
-    """The first k, and the item itself besides."""
+    """The first k, with the item searched for besides."""
     n = k + (decided[:1] == ["itself"])
     return ids[:n], distances[:n], decided[:n]

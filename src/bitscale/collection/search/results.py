@@ -65,7 +65,7 @@ class Results(Sequence[Row]):
 
     @cached_property
     def _rows(self) -> WeakValueDictionary[int, Row]:
-        """Those in use: each refers to these results."""
+        """The rows that somebody still holds: each refers to these results."""
         return WeakValueDictionary()
 
     def largest(self, query: int) -> float:

@@ -80,7 +80,7 @@ def _keeps_contents(connection: apsw.Connection) -> bool:
 
 
 def read_held(connection: apsw.Connection) -> Held:
-    """What every item holds."""
+    """The ids of all items, and a hash of the content of each."""
     rows: Any = connection.execute("SELECT id, content FROM items ORDER BY id").fetchall()
     contents = b"".join(content or UNKNOWN for _, content in rows)
     return Held(np.array([id for id, _ in rows], np.int64), _hashes(contents, len(rows)))

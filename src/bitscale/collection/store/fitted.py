@@ -10,7 +10,7 @@ GROWN = 2  # times as many pictures as were fitted on: the codes could be better
 
 
 def fitted_on(notes: Mapping[str, str]) -> int | None:
-    """How many pictures, None where the model came from elsewhere."""
+    """How many pictures the model was fitted on; None where it came from elsewhere."""
     said = notes.get(NOTE, "")
     return int(said) if said.isascii() and said.isdecimal() and len(said) < 10 else None
 
@@ -22,7 +22,7 @@ def outgrown(notes: Mapping[str, str], n_items: int) -> bool:
 
 
 def outgrown_notice(notes: Mapping[str, str], n_items: int, path: object) -> list[str]:
-    """The sentence that says so, and the cure."""
+    """A sentence for owners: the codes were fitted on few of the pictures, and what to do."""
     if not outgrown(notes, n_items):
         return []
     return [

@@ -48,7 +48,7 @@ class Change(NamedTuple):
 
 
 def read_state(connection: apsw.Connection) -> State:
-    """Where the collection stands."""
+    """The one row of `state`: generation, last change, number of commits, and the next id."""
     row = connection.execute("SELECT generation, seq, changes, next_id FROM state").get
     if row is None:
         raise lost_state()
@@ -61,7 +61,7 @@ def lost_state() -> CorruptFile:
 
 
 def write_state(connection: apsw.Connection, state: State) -> None:
-    """Move on, within the caller's transaction."""
+    """Overwrite the one row of `state`, within the caller's transaction."""
     connection.execute("UPDATE state SET generation = ?, seq = ?, changes = ?, next_id = ?", state)
 
 

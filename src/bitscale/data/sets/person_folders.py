@@ -65,7 +65,7 @@ def read_csv(root: str | Path, table: str | Path) -> People:
 
 
 def people_of(base: Path, paths: Sequence[str], seen: Sequence[Sighting], note: str) -> People:
-    """People from files and what is known of each."""
+    """People made of picture files and the person, camera and time of each."""
     names = tuple(sorted({s.person for s in seen}))
     cameras = tuple(sorted({s.camera for s in seen}))
     person, camera = {name: i for i, name in enumerate(names)}, {name: i for i, name in enumerate(cameras)}

@@ -42,7 +42,7 @@ class Beside(NamedTuple):
     looks: list[bytes | None]
 
     def some(self, rows: NDArray[np.int64]) -> Beside:
-        """Those in some rows."""
+        """What is kept beside the codes of some rows."""
         at = rows.tolist()
         parts = [self.texts[row] for row in at], [self.facts[row] for row in at], [self.looks[row] for row in at]
         return Beside(self.digests[rows], *parts)

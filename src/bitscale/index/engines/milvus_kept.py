@@ -36,7 +36,7 @@ SETTLE_SECONDS = 600
 
 @dataclass
 class Kept:
-    """What changes of the row of a collection."""
+    """The part of a collection's row that changes: the next id, the next stamp, changes and notes."""
 
     next_id: int = 0
     next_stamp: int = 0
@@ -45,7 +45,7 @@ class Kept:
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> Kept:
-        """Of a row that was read."""
+        """From a row that was read."""
         return cls(row["next_id"], row["next_stamp"], row["changes"], dict(row["notes"]))
 
 

@@ -274,7 +274,7 @@ class PostgresItems(RemoteIndex):
 
     @contextmanager
     def _snapshot(self) -> Iterator[psycopg.Connection[Any]]:
-        """Reading of one state, whatever others do meanwhile."""
+        """A transaction that reads one state of the tables, whatever others write meanwhile."""
         with self._transaction() as connection:
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield connection

@@ -40,7 +40,7 @@ class Connections:
                         self._idle.append(connection)
 
     def close(self) -> None:
-        """End them; what is stored stays."""
+        """End the connections; what is stored stays."""
         with self._lock:
             for connection in self._idle:
                 connection.close()

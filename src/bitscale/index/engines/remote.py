@@ -126,7 +126,7 @@ class RemoteIndex(Index):
 
     @abstractmethod
     def _known(self, ids: I64) -> I64:
-        """Those of the ids that are there, ascending."""
+        """The ids among these that are stored, ascending."""
 
     @abstractmethod
     def _packed(self, ids: I64) -> tuple[I64, NDArray[np.uint8]]:

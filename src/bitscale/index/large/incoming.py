@@ -15,7 +15,7 @@ Batch = Codes | tuple[Codes, ArrayLike]
 
 
 def checked(batches: Codes | Iterable[Batch]) -> Iterator[tuple[Codes, I64 | None]]:
-    """Each batch with its ids; None: numbered on."""
+    """Each batch of codes with its ids; where none are given, ids that go on from the last."""
     first: Codes | None = None
     with_ids, last = False, -1
     for number, batch in enumerate([batches] if isinstance(batches, Codes) else batches):

@@ -21,7 +21,7 @@ SLICE = 1 << 20  # ordinals to copy at once
 
 
 class Run(NamedTuple):
-    """Places in the spools."""
+    """Where one sorted run lies in the spools."""
 
     first_row: int
     n_rows: int

@@ -28,7 +28,7 @@ class Section:
 
     @property
     def end(self) -> int:
-        """Where the next section may begin."""
+        """The first place in the file behind this section."""
         return self.begin + max(self.rows, self._promised) * self.row_bytes
 
     def append(self, array: NDArray[Any]) -> None:
@@ -52,7 +52,7 @@ class Section:
         return rows
 
     def described(self) -> dict[str, Any]:
-        """What the header says of it."""
+        """The header's description of this section."""
         if self.rows < self._promised:
             raise AssertionError("a section is shorter than promised")
         return {"type": self.dtype.name, "shape": [self.rows, *self.inner], "sums": self._sums}

@@ -77,5 +77,5 @@ def info_of(photos: Collection, home: Home) -> dict[str, Any]:
 
 
 def notices_of(home: Home) -> list[str]:
-    """What somebody should see to, without paths."""
+    """The collection's notices for its owner, without paths."""
     return [without_paths(notice) for notice in home.notices]

@@ -128,7 +128,7 @@ def wanted_all(how: How) -> bool:
 
 
 def query_of(body: Asking, home: Home, photos: Collection) -> Searchable:
-    """What to search for."""
+    """The query that a request's body describes."""
     if body.id is not None:
         return body.id
     if body.text is not None:
