@@ -145,8 +145,8 @@ class Calls:
         self, *, right: Iterable[int] = (), wrong: Iterable[int] = (), picture: Picture | None = None, **query: Any
     ) -> Call:
         """Keep what was said of a query's results; its `picture` only where it is given."""
-        kept = {} if picture is None else {"picture": b64encode(_bytes(picture)).decode()}
-        return Call("POST", f"{self.at}/marks", body=_said(right, wrong, query) | kept)
+        sent = {} if picture is None else {"picture": b64encode(_bytes(picture)).decode()}
+        return Call("POST", f"{self.at}/marks", body=_said(right, wrong, query) | sent)
 
     def marks(self) -> Call:
         """The marks that are kept."""
@@ -209,8 +209,8 @@ class Client(_Shared):
 
     def collections(self) -> list[dict[str, Any]]:
         """The collections that the key may see."""
-        told: list[dict[str, Any]] = self.send(Call("GET", "/v1/collections"))["collections"]
-        return told
+        answer: dict[str, list[dict[str, Any]]] = self.send(Call("GET", "/v1/collections"))
+        return answer["collections"]
 
     def collection(self, name: str) -> Remote:
         """One collection, to be searched."""
@@ -244,8 +244,8 @@ class AsyncClient(_Shared):
 
     async def collections(self) -> list[dict[str, Any]]:
         """The collections that the key may see."""
-        told: list[dict[str, Any]] = (await self.send(Call("GET", "/v1/collections")))["collections"]
-        return told
+        answer: dict[str, list[dict[str, Any]]] = await self.send(Call("GET", "/v1/collections"))
+        return answer["collections"]
 
     def collection(self, name: str) -> Remote:
         """One collection, to be searched; its methods are awaited."""
@@ -326,9 +326,9 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _query(given: Mapping[str, Any]) -> dict[str, Any]:
+def _query(values: Mapping[str, Any]) -> dict[str, Any]:
     """What is asked about, as JSON has it: a code in base64, values as plain numbers."""
-    query = _given(dict(given))
+    query = _given(dict(values))
     if "id" in query:
         query["id"] = int(query["id"])  # NumPy's are no JSON
     if "code" in query:

@@ -67,17 +67,17 @@ def ahead(work: Callable[[Part], Made], parts: Iterable[Part], threads: int, mos
             except BaseException as error:
                 box.put((None, error))
 
-    started, wanted = 0, threads
+    started, most_started = 0, threads
     try:
         for part in parts:
             waiting.append(SimpleQueue())
             todo.put((part, waiting[-1]))
-            if started < wanted:
+            if started < most_started:
                 try:
                     _thread.start_new_thread(serve, ())
                     started += 1
                 except RuntimeError:  # the system gives no more
-                    wanted = started
+                    most_started = started
             if not started:
                 todo.put(None)
                 serve()

@@ -34,8 +34,8 @@ def list(
         total = len(photos)
     items, more = page[:limit], len(page) > limit
     if as_json:
-        told = [item_dict(item) for item in items]
-        emit({"collection": str(photos.path), "total": total, "items": told, "next": items[-1].id if more else None})
+        shown = [item_dict(item) for item in items]
+        emit({"collection": str(photos.path), "total": total, "items": shown, "next": items[-1].id if more else None})
         return
     from rich.table import Table
 

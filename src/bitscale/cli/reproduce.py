@@ -158,8 +158,8 @@ def tell_outcome(outcome: Outcome, listed: list[Row], places: Places, as_json: b
     """What was measured, what was not, and where it is."""
     if as_json:
         counts = {"measured": len(outcome.measured), "there": outcome.there, "results": str(places.results)}
-        told = [row.as_json() for row in listed]
-        emit({**counts, "not_run": outcome.not_run, "failed": outcome.failed, "rows": told})
+        rows = [row.as_json() for row in listed]
+        emit({**counts, "not_run": outcome.not_run, "failed": outcome.failed, "rows": rows})
         return
     for why, n in Counter(outcome.not_run.values()).items():
         say(f"not run: {why} ({n} {'training' if n == 1 else 'trainings'})")

@@ -76,11 +76,11 @@ def tell(path: Path, index: Index, rows: list[Any], most: float, how: dict[str, 
     """Print what was found: ids and distances, which is all that an index file knows."""
     bits = how["bits"] or index.n_bits
     if as_json:
-        told = [
+        queries = [
             {"query": name, "bits": bits, "matches": [{"id": id, "distance": d, "share": d / most} for id, d in near]}
             for name, near in rows
         ]
-        emit({"index": str(path), "items": len(index), "bits": bits, "queries": told})
+        emit({"index": str(path), "items": len(index), "bits": bits, "queries": queries})
         return
     from rich.table import Table
 

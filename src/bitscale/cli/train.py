@@ -233,7 +233,7 @@ def tell(hasher: Hasher, split: Split, dataset: str, out: Path, card: Path, labe
         return
     bits = hasher.n_bits
     lengths = f"{bits},{max(bits // 2, 1)},{max(bits // 8, 1)}" if hasher.binary else str(bits)
-    given: tuple[Any, ...] = ("--labels", labels) if labels else ()
-    given += ("--protocol", split.protocol) if split.protocol != "P0" else ()
-    given += ("--split-seed", split.seed) if split.seed else ()
-    say(f"Next: {command('evaluate', dataset, *given, '--model', out, '--bits', lengths)}")
+    options: tuple[Any, ...] = ("--labels", labels) if labels else ()
+    options += ("--protocol", split.protocol) if split.protocol != "P0" else ()
+    options += ("--split-seed", split.seed) if split.seed else ()
+    say(f"Next: {command('evaluate', dataset, *options, '--model', out, '--bits', lengths)}")

@@ -112,10 +112,10 @@ def told_of_codes(facts: dict[str, Any]) -> str:
     """How many codes were checked, in words."""
     if "codes_checked" not in facts:
         return ""
-    told = f"; {facts['codes_checked']:,} codes encoded anew"
+    words = f"; {facts['codes_checked']:,} codes encoded anew"
     unchecked, others = facts["codes_unchecked"], facts["codes_of_other_versions"]
-    told += f", {unchecked:,} not (their pictures are gone or have changed)" if unchecked else ""
-    return told + (f", {others:,} differ a little, made by other library versions" if others else "")
+    words += f", {unchecked:,} not (their pictures are gone or have changed)" if unchecked else ""
+    return words + (f", {others:,} differ a little, made by other library versions" if others else "")
 
 
 def compact(collection: Home, as_json: Json = False) -> None:

@@ -60,10 +60,10 @@ def is_tar(name: str) -> bool:
     return name.lower().endswith(TAR)
 
 
-def _on_disk(given: str) -> list[Found]:
-    path = os.path.abspath(given)
+def _on_disk(place: str) -> list[Found]:
+    path = os.path.abspath(place)
     if not os.path.exists(path):
-        raise DataError(f"there is nothing at {given}.")
+        raise DataError(f"there is nothing at {place}.")
     if not os.path.isdir(path):
         return [_file(path)]
     tars = sorted(str(tar) for tar in Path(path).rglob(f"*{TAR}") if tar.is_file() and not tar.name.startswith("."))
@@ -76,17 +76,17 @@ def _file(path: str) -> Found:
     return Found(path, status.st_size, str(max(status.st_mtime_ns, 0)))
 
 
-def _in_store(given: str) -> list[Found]:
-    store, path = open_store(given)
-    scheme = given.split("://", 1)[0]
+def _in_store(address: str) -> list[Found]:
+    store, path = open_store(address)
+    scheme = address.split("://", 1)[0]
     try:
         there: Mapping[str, Mapping[str, Any]] = store.find(path, detail=True)
     except (OSError, ValueError, PermissionError) as error:
-        raise DataError(f"{given} cannot be listed ({error}). Are address, keys and region right?") from error
-    wanted = [name for name in sorted(there) if is_tar(name) or os.path.splitext(name)[1].lower() in SUFFIXES]
+        raise DataError(f"{address} cannot be listed ({error}). Are address, keys and region right?") from error
+    pictures = [name for name in sorted(there) if is_tar(name) or os.path.splitext(name)[1].lower() in SUFFIXES]
     return [
         Found(f"{scheme}://{name.lstrip('/')}", int(there[name].get("size") or 0), _version(there[name]))
-        for name in wanted
+        for name in pictures
         if not os.path.basename(name).startswith(".")
     ]
 
@@ -200,8 +200,8 @@ def _copied(name: str, path: Path) -> Fetched:
 
 def _nanoseconds(about: Mapping[str, Any]) -> int:
     """When an object was changed, where its store tells."""
-    told = next((about[key] for key in ("mtime", "LastModified", "last_modified") if about.get(key)), 0)
-    seconds = told.timestamp() if isinstance(told, datetime) else told
+    changed = next((about[key] for key in ("mtime", "LastModified", "last_modified") if about.get(key)), 0)
+    seconds = changed.timestamp() if isinstance(changed, datetime) else changed
     return int(seconds * 1e9) if isinstance(seconds, int | float) else 0
 
 

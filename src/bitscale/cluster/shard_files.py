@@ -51,11 +51,11 @@ def read(folder: Path, change: int) -> Manifest:
     """The manifest of a change."""
     path = folder / f"change-{change:012}.json"
     try:
-        told = json.loads(path.read_bytes())
-        segments = tuple(str(name) for name in told["segments"])
-        if told["format"] != FORMAT or told["change"] != change or not all(map(_SEGMENT.fullmatch, segments)):
+        manifest = json.loads(path.read_bytes())
+        segments = tuple(str(name) for name in manifest["segments"])
+        if manifest["format"] != FORMAT or manifest["change"] != change or not all(map(_SEGMENT.fullmatch, segments)):
             raise ValueError("it does not add up")
-        return Manifest(change, segments, int(told["next_id"]))
+        return Manifest(change, segments, int(manifest["next_id"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise CorruptFile(f"{path} is missing or damaged ({error}). Restore the shard's folder from a copy.") from error
 
@@ -102,11 +102,11 @@ def _commit(folder: Path, before: Manifest, after: Manifest) -> Manifest:
 
 
 def _write(folder: Path, manifest: Manifest) -> None:
-    told = {
+    plain = {
         "format": FORMAT, "change": manifest.change, "segments": manifest.segments, "next_id": manifest.next_id,
     }  # fmt: skip
     path = folder / f"change-{manifest.change:012}.json"
-    write_whole(path, lambda file: file.write(json.dumps(told).encode()))
+    write_whole(path, lambda file: file.write(json.dumps(plain).encode()))
 
 
 def take_back(folder: Path, change: int) -> None:

@@ -123,8 +123,8 @@ class ShardedIndex(Index):
             if len(new) == 0:
                 return new
             self._refuse_known(new)
-            parts = [new % len(self.names) == shard for shard in range(len(self.names))]
-            self._make_change("add", [(codes.packed[part], new[part]) for part in parts])
+            by_shard = [new % len(self.names) == shard for shard in range(len(self.names))]
+            self._make_change("add", [(codes.packed[some], new[some]) for some in by_shard])
             self._next_id = max(self._next_id, int(new.max()) + 1)
             self._length += len(new)
         return new
@@ -175,9 +175,9 @@ class ShardedIndex(Index):
     def prepare(self, ids: ArrayLike) -> Among:
         """A filter for `where=` made once; what this object removes and adds later is outside it."""
         with self._writing:
-            made = Among(self._holding(np.unique(check_ids(ids))), self)
-            self._filters.add(made)
-            return made
+            among = Among(self._holding(np.unique(check_ids(ids))), self)
+            self._filters.add(among)
+            return among
 
     def close(self) -> None:
         """Let the actors go; the files stay."""

@@ -122,21 +122,21 @@ def read_shard(path: Path, model: str | None = None) -> Shard:
     return Shard(rows, codes)
 
 
-def _row(told: Mapping[str, Any]) -> Row:
-    raw = told["name_bytes"]
-    name = os.fsdecode(raw) if raw is not None else str(told["name"])
-    if told["code"] is None:
-        return Row(name, None, str(told["reason"]))
+def _row(plain: Mapping[str, Any]) -> Row:
+    raw = plain["name_bytes"]
+    name = os.fsdecode(raw) if raw is not None else str(plain["name"])
+    if plain["code"] is None:
+        return Row(name, None, str(plain["reason"]))
     picture = Picture(
         pixels=np.zeros((0, 0, 3), np.uint8),
-        content=bytes(told["content"]),
-        size=int(told["size"]),
-        modified=int(told["modified"]),
-        format=str(told["format"]),
-        width=int(told["width"]),
-        height=int(told["height"]),
-        look=bytes(told["look"]),
-        exif=dict(checked_exif(json.loads(told["exif"]))),
+        content=bytes(plain["content"]),
+        size=int(plain["size"]),
+        modified=int(plain["modified"]),
+        format=str(plain["format"]),
+        width=int(plain["width"]),
+        height=int(plain["height"]),
+        look=bytes(plain["look"]),
+        exif=dict(checked_exif(json.loads(plain["exif"]))),
     )
     return Row(name, picture)
 
@@ -203,27 +203,27 @@ def about(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """What a folder of codes says of itself; an unfinished one is refused."""
     path = Path(folder) / ABOUT
     try:
-        told: dict[str, Any] = json.loads(path.read_bytes())
-        if told["kind"] != KIND:
+        contents: dict[str, Any] = json.loads(path.read_bytes())
+        if contents["kind"] != KIND:
             raise ValueError("it is of another kind")
-        if int(told["format"]) > FORMAT:
-            raise NewerFormat(f"{path} has format {told['format']}; this bitscale reads up to {FORMAT}.")
-        int(told["items"]), int(told["n_bits"]), told["model"], told["bit_weights"]
-        if not told["complete"]:
+        if int(contents["format"]) > FORMAT:
+            raise NewerFormat(f"{path} has format {contents['format']}; this bitscale reads up to {FORMAT}.")
+        int(contents["items"]), int(contents["n_bits"]), contents["model"], contents["bit_weights"]
+        if not contents["complete"]:
             raise DataError(f"{folder} is not complete. Run the same `bitscale encode` again; it goes on.")
-        for shard in told["shards"]:
+        for shard in contents["shards"]:
             if not SHARD.fullmatch(shard["name"]):
                 raise ValueError(f"{shard['name']!r} names no shard")
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise CorruptFile(f"{folder} is no folder of codes, or is damaged ({error}). Encode anew.") from error
-    return told
+    return contents
 
 
 def read_shards(folder: str | os.PathLike[str]) -> Iterator[Shard]:
     """The shards of a finished folder of codes, in the order of their pictures."""
-    told = about(folder)
-    for shard in told["shards"]:
-        yield read_shard(Path(folder) / shard["name"], told["model"])
+    contents = about(folder)
+    for shard in contents["shards"]:
+        yield read_shard(Path(folder) / shard["name"], contents["model"])
 
 
 def read_codes(folder: str | os.PathLike[str]) -> tuple[Codes, list[str]]:

@@ -32,13 +32,13 @@ def add_shards(
 
     labels, metadata   of new pictures, as in `Collection.add`
     """
-    told = about(folder)
-    if told["model"] != collection.model:
+    contents = about(folder)
+    if contents["model"] != collection.model:
         raise ModelMismatch(
-            f"{folder} holds codes of model {told['model']}, and {collection.path} is of {collection.model}. "
+            f"{folder} holds codes of model {contents['model']}, and {collection.path} is of {collection.model}. "
             "Encode with the collection's model."
         )
-    changes, done, total = Changes(), 0, told["items"] + told["skipped"]
+    changes, done, total = Changes(), 0, contents["items"] + contents["skipped"]
     note_versions(collection)
     elsewhere = {row[1]: row[0] for row in collection.listing() if is_elsewhere(row[1])}
     for shard in read_shards(folder):

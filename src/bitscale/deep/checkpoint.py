@@ -126,9 +126,11 @@ def _compare(kept: Any, wanted: dict[str, Any], path: Path) -> None:
     names = sorted(flat_kept.keys() | flat_wanted.keys())
     other = [name for name in names if flat_kept.get(name) != flat_wanted.get(name)]
     if other:
-        told = ", ".join(f"{name}: {flat_kept.get(name)!r} there, {flat_wanted.get(name)!r} here" for name in other[:4])
+        unlike = ", ".join(
+            f"{name}: {flat_kept.get(name)!r} there, {flat_wanted.get(name)!r} here" for name in other[:4]
+        )
         raise InputError(
-            f"{path} is of another training ({told}). Go on with the same data and settings, or use another folder."
+            f"{path} is of another training ({unlike}). Go on with the same data and settings, or use another folder."
         )
 
 

@@ -101,7 +101,11 @@ def _adopted(hasher: DeepHasher, network: Any, images: Any, groups: Sequence[Gro
     """The tuned network as a hasher: the same settings, other arrays, and another name for what it learned from."""
     learned = {name: tensor.detach().numpy().copy() for name, tensor in network.state_dict().items()}
     arrays = {name: learned.get(name, array) for name, array in hasher.arrays.items()}
-    told = hashlib.sha256(repr((hasher.details["trained_on"], len(images), groups)).encode()).hexdigest()
-    made = type(hasher)(hasher.n_bits, features=hasher.features, seed=hasher.seed, settings=hasher.settings)
-    made.features_version, made.origin, made._recalled = hasher.features_version, hasher.origin, hasher.training.recipe
-    return made.adopt(arrays, {**hasher.details, "trained_on": told})
+    trained_on = hashlib.sha256(repr((hasher.details["trained_on"], len(images), groups)).encode()).hexdigest()
+    tuned = type(hasher)(hasher.n_bits, features=hasher.features, seed=hasher.seed, settings=hasher.settings)
+    tuned.features_version, tuned.origin, tuned._recalled = (
+        hasher.features_version,
+        hasher.origin,
+        hasher.training.recipe,
+    )
+    return tuned.adopt(arrays, {**hasher.details, "trained_on": trained_on})

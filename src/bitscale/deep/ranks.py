@@ -58,8 +58,8 @@ class Ranks:
         """Refuse to train where the processes have other data or settings."""
         if self.world == 1:
             return
-        told = json.dumps(identity, sort_keys=True, default=str).encode()
-        own = torch.tensor(list(hashlib.sha256(told).digest()), dtype=torch.uint8)
+        content = json.dumps(identity, sort_keys=True, default=str).encode()
+        own = torch.tensor(list(hashlib.sha256(content).digest()), dtype=torch.uint8)
         all_ = [torch.empty_like(own) for _ in range(self.world)]
         dist.all_gather(all_, own)
         other = [rank for rank, digest in enumerate(all_) if not torch.equal(digest, all_[0])]

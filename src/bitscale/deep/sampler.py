@@ -85,12 +85,12 @@ def hold_out(labels: Labels, share: float, seed: int, by: str = "images") -> tup
     rng = np.random.default_rng([seed, 0, _HOLD_OUT])
     if by == "classes":
         return _whole_classes(labels, share, rng)
-    kept: list[Int] = [np.zeros(0, np.int64)]
+    held_out: list[Int] = [np.zeros(0, np.int64)]
     groups = [np.flatnonzero(labels == c) for c in np.unique(labels)] if labels.ndim == 1 else [np.arange(len(labels))]
     for rows in groups:
         n = max(min(round(share * len(rows)), len(rows) - 2), 0)
-        kept.append(rng.permutation(rows)[:n])
-    away = np.sort(np.concatenate(kept))
+        held_out.append(rng.permutation(rows)[:n])
+    away = np.sort(np.concatenate(held_out))
     return np.setdiff1d(np.arange(len(labels)), away, assume_unique=True), away
 
 

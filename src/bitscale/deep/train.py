@@ -200,10 +200,10 @@ class Training:
         task = self.task
         if task.taught is None:
             return 0.0
-        given = torch.from_numpy(np.ascontiguousarray(task.taught[rows])).to(self.device)  # tanh of values
-        wanted = torch.tanh(torch.atanh(given.clamp(-SURE, SURE)) * (beta / 2))
+        taught = torch.from_numpy(np.ascontiguousarray(task.taught[rows])).to(self.device)  # tanh of values
+        goal = torch.tanh(torch.atanh(taught.clamp(-SURE, SURE)) * (beta / 2))
         relaxed = codes / self.network.scale()  # not detached: the bits' weights are none of the lesson's business
-        return task.settings.teacher_weight * (relaxed - wanted).square().sum(1).mean()
+        return task.settings.teacher_weight * (relaxed - goal).square().sum(1).mean()
 
     def _batch(self, rng: np.random.Generator) -> tuple[Tensor, Int]:
         """This process's images, and the rows of all images of the batch: the attributes take turns in drawing it."""
@@ -263,12 +263,12 @@ class Training:
             self._diverged("a weight")
 
     def _diverged(self, what: str) -> None:
-        kept = "No folder was given to keep checkpoints in."
+        where_it_is = "No folder was given to keep checkpoints in."
         if self.folder is not None:
             path = self.folder / checkpoint.NAME
-            kept = f"The last good checkpoint is {path}." if path.exists() else "There was no checkpoint yet."
+            where_it_is = f"The last good checkpoint is {path}." if path.exists() else "There was no checkpoint yet."
         raise TrainingStopped(
-            f"{what} became infinite or NaN at step {self.step}. {kept} Train with a lower learning_rate "
+            f"{what} became infinite or NaN at step {self.step}. {where_it_is} Train with a lower learning_rate "
             f"(it was {self.task.settings.rate(self.step):.2g} here) or a smaller margin_per_bit."
         )
 

@@ -53,8 +53,8 @@ def steps_for(minutes: float, a_step: float) -> int:
 def kept_schedule(folder: Path, minutes: float) -> int | None:
     """The number of steps that a stopped run of as many minutes was given."""
     try:
-        told = json.loads((folder / "schedule.json").read_text())
-        return int(told["iterations"]) if told["minutes"] == minutes else None
+        schedule = json.loads((folder / "schedule.json").read_text())
+        return int(schedule["iterations"]) if schedule["minutes"] == minutes else None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
@@ -62,8 +62,8 @@ def kept_schedule(folder: Path, minutes: float) -> int | None:
 def keep_schedule(folder: Path, minutes: float, iterations: int) -> None:
     """Keep it, so that a stopped run goes on with the same steps."""
     folder.mkdir(parents=True, exist_ok=True)
-    told = json.dumps({"minutes": minutes, "iterations": iterations}).encode()
-    write_whole(folder / "schedule.json", lambda file: file.write(told))
+    content = json.dumps({"minutes": minutes, "iterations": iterations}).encode()
+    write_whole(folder / "schedule.json", lambda file: file.write(content))
 
 
 def in_words(seconds: float) -> str:

@@ -158,16 +158,16 @@ def _published(file: Path) -> dict[str, Any]:
     if not file.is_file():
         return {}
     try:
-        told = json.loads(file.read_text())
-        size = told.get("crop_size") if told.get("do_center_crop", True) else None
-        size = size or told.get("size")
+        config = json.loads(file.read_text())
+        size = config.get("crop_size") if config.get("do_center_crop", True) else None
+        size = size or config.get("size")
         if isinstance(size, dict):
             side = size.get("shortest_edge")
             size = [side, side] if side else [size["height"], size["width"]]
-        whole = not told.get("do_center_crop", True) and "shortest_edge" not in (told.get("size") or {})
+        whole = not config.get("do_center_crop", True) and "shortest_edge" not in (config.get("size") or {})
         known: dict[str, Any] = {"size": size, "range": 1, "fit": "stretch" if whole else "middle"}
-        if told.get("do_normalize", True):
-            known |= {"mean": list(told["image_mean"]), "std": list(told["image_std"])}
+        if config.get("do_normalize", True):
+            known |= {"mean": list(config["image_mean"]), "std": list(config["image_std"])}
         return known
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{file} cannot be understood ({error!r}). Say it in an image.json: docs/words.md.") from None

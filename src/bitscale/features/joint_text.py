@@ -71,8 +71,8 @@ class TextTower:
         return np.array_split(np.arange(n), n) if most == 1 else [np.arange(n)]
 
     def _run(self, tokens: NDArray[np.int64], there: NDArray[np.int64]) -> NDArray[Any]:
-        given = {self.ids: tokens, "attention_mask": there}
-        fed = {name: given[name].astype(_KINDS.get(one.type, np.int64)) for name, one in self.inputs.items()}
+        tensors = {self.ids: tokens, "attention_mask": there}
+        fed = {name: tensors[name].astype(_KINDS.get(one.type, np.int64)) for name, one in self.inputs.items()}
         values: NDArray[Any] = self.session.run([self.output], fed)[0]
         return values
 

@@ -119,10 +119,10 @@ def _read_json(text: str, path: Path) -> dict[str, Any]:
     return about
 
 
-def manner_of(file: Path, network: Network, told: dict[str, Any] | None = None) -> Manner:
-    """How the network takes pictures, by its own shape, what is `told`, its metadata and the JSON beside it."""
+def manner_of(file: Path, network: Network, settings: dict[str, Any] | None = None) -> Manner:
+    """How the network takes pictures, by its own shape, `settings`, its metadata and the JSON beside it."""
     beside = file.with_suffix(".json")
-    about = dict(told or {}) | (_read_json(network.about, file) if network.about.startswith("{") else {})
+    about = dict(settings or {}) | (_read_json(network.about, file) if network.about.startswith("{") else {})
     about |= _read_json(beside.read_text(), beside) if beside.is_file() else {}
     if not about and not network.whole:
         raise InputError(f"how does {file.name} take pictures? Say it in {beside}, for example: {_EXAMPLE}")

@@ -125,8 +125,8 @@ class Hasher(ABC):
     @property
     def notes(self) -> dict[str, str]:
         """What a model card and `bitscale info` say besides, by title."""
-        told = {"origin": self.origin, "map": self.measured}
-        return {title: str(what) for title, what in told.items() if what is not None}
+        lines = {"origin": self.origin, "map": self.measured}
+        return {title: str(line) for title, line in lines.items() if line is not None}
 
     @property
     def bit_weights(self) -> NDArray[np.float64] | None:

@@ -140,8 +140,8 @@ def whiten(kernel: Float32) -> Float:
     values, vectors = np.linalg.eigh((kernel.T @ kernel).astype(np.float64) / len(kernel))
     if values[-1] < 1e-12:
         raise InputError("ksh needs items that differ: all labelled items have the same features.")
-    kept = values > 1e-6 * values[-1]
-    basis: Float = vectors[:, kept] / np.sqrt(values[kept])
+    strong = values > 1e-6 * values[-1]
+    basis: Float = vectors[:, strong] / np.sqrt(values[strong])
     return basis
 
 

@@ -36,10 +36,10 @@ class Measured:
         return cls(on, {_length(bits): _share(value) for bits, value in values.items()})
 
     def __str__(self) -> str:
-        told = ", ".join(
+        shares = ", ".join(
             f"{100 * value:.1f} at {bits}" for bits, value in sorted(self.map_by_bits.items(), reverse=True)
         )
-        return f"{told} bits ({self.on})"
+        return f"{shares} bits ({self.on})"
 
 
 def _length(text: Any) -> int:

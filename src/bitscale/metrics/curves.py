@@ -42,10 +42,10 @@ def cmc_at(ranking: Ranking, ks: Sequence[int]) -> Float:
 
 def _cut(ranking: Ranking, ks: Sequence[int]) -> Int:
     """Each k, at most as long as each ranking: (n_queries, len(ks))."""
-    wanted = np.asarray(ks, np.int64)
-    if wanted.ndim != 1 or not wanted.size or wanted.min() < 1:
+    ranks = np.asarray(ks, np.int64)
+    if ranks.ndim != 1 or not ranks.size or ranks.min() < 1:
         raise InputError(f"ks must be a list of ranks from 1 on. Got {ks!r}.")
-    return np.minimum(wanted, ranking.n_items[:, None])
+    return np.minimum(ranks, ranking.n_items[:, None])
 
 
 def _split_groups(ranking: Ranking, cut: Int) -> tuple[Int, Int, Int, Int]:
@@ -54,8 +54,8 @@ def _split_groups(ranking: Ranking, cut: Int) -> tuple[Int, Int, Int, Int]:
     """
     stride = int(ranking.n_items.max()) + 1
     places = ranking.query * stride + ranking.before  # ascending over all queries, so one search will do
-    wanted = np.arange(len(ranking))[:, None] * stride + cut
-    group = np.searchsorted(places, wanted) - 1
+    cuts = np.arange(len(ranking))[:, None] * stride + cut
+    group = np.searchsorted(places, cuts) - 1
     none = group < ranking.offsets[:-1, None]
     if none.all():
         return np.ones_like(cut), np.zeros_like(cut), np.zeros_like(cut), np.zeros_like(cut)

@@ -42,9 +42,9 @@ class Onnx:
 
     def __init__(self, path: Path) -> None:
         self.session = open_session(path)
-        given = self.session.get_inputs()[0]
-        self.name, self.shape = given.name, tuple(n if isinstance(n, int) and n > 0 else None for n in given.shape)
-        self.whole, self.half = given.type == "tensor(uint8)", given.type == "tensor(float16)"
+        input_ = self.session.get_inputs()[0]
+        self.name, self.shape = input_.name, tuple(n if isinstance(n, int) and n > 0 else None for n in input_.shape)
+        self.whole, self.half = input_.type == "tensor(uint8)", input_.type == "tensor(float16)"
         self.about = str(self.session.get_modelmeta().custom_metadata_map.get("bitscale", ""))
         self.outputs = [one.name for one in self.session.get_outputs()]
 
@@ -73,9 +73,9 @@ class OpenVino:
             self.model = core.compile_model(core.read_model(path), "CPU", {"INFERENCE_NUM_THREADS": cores()})
         except Exception as error:  # openvino's errors have no common name
             raise DataError(f"openvino cannot run {path} ({error}). Are the .xml and the .bin both there?") from error
-        given = self.model.input(0)
-        self.shape = tuple(size.get_length() if size.is_static else None for size in given.partial_shape)
-        self.whole = given.element_type.get_type_name() == "u8"
+        input_ = self.model.input(0)
+        self.shape = tuple(size.get_length() if size.is_static else None for size in input_.partial_shape)
+        self.whole = input_.element_type.get_type_name() == "u8"
 
     def run(self, batch: NDArray[Any], output: str | None) -> NDArray[Any]:
         """One output of a batch."""

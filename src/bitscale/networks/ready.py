@@ -71,10 +71,10 @@ def _ours(name: str) -> Weights | None:
     for path in sorted(_folder().glob(f"{name}-*.safetensors")):
         with suppress(OSError, SafetensorError):
             with safe_open(path, framework="numpy") as file:
-                told = file.metadata() or {}
-            source = told.get("sha256", "")
+                metadata = file.metadata() or {}
+            source = metadata.get("sha256", "")
             if source.startswith(PUBLISHED[name].sha256) and path.stem == f"{name}-{file_sha256(path)}":
-                return Weights(path, told.get("file", ""), source, True)
+                return Weights(path, metadata.get("file", ""), source, True)
     return None
 
 

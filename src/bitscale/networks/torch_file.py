@@ -188,16 +188,16 @@ def _pairs(values: list[Any]) -> Iterator[tuple[Any, Any]]:
     return zip(values[::2], values[1::2], strict=True)
 
 
-def _storage(told: Any) -> _Storage:
-    kind, type_, key, _, count, *_ = told
+def _storage(reference: Any) -> _Storage:
+    kind, type_, key, _, count, *_ = reference
     if kind != "storage" or not isinstance(type_, _Named) or type_.name not in _TYPES:
         raise DataError(f"it holds numbers of the type {getattr(type_, 'name', type_)!r}, which is not known here")
     return _Storage(_TYPES[type_.name], str(key), int(count))
 
 
-def _made(what: Any, arguments: tuple[Any, ...]) -> Any:
+def _made(function: Any, arguments: tuple[Any, ...]) -> Any:
     """A call that a description may hold, and no other."""
-    name = what.name if isinstance(what, _Named) else ""
+    name = function.name if isinstance(function, _Named) else ""
     if name == "collections OrderedDict" and not arguments:
         return {}
     if name == "torch._utils _rebuild_tensor_v2" and isinstance(arguments[0], _Storage):
@@ -205,4 +205,4 @@ def _made(what: Any, arguments: tuple[Any, ...]) -> Any:
         return _Tensor(storage, int(offset), tuple(map(int, shape)), tuple(map(int, strides)))
     if name == "torch._utils _rebuild_parameter" and isinstance(arguments[0], _Tensor):
         return arguments[0]
-    raise DataError(f"it asks to run {name or what!r}, which is refused")
+    raise DataError(f"it asks to run {name or function!r}, which is refused")

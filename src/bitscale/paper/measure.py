@@ -25,8 +25,8 @@ Progress = Callable[[str, int, int], None]
 
 def hold_back(split: Split, seed: int) -> Split:
     """A split of the training images alone: a share of every class takes the place of the queries."""
-    rows, kept = hold_out(split.train.labels, HELD_OUT, seed)
-    return split_parts(split.name, split.protocol, split.train.take(rows), split.train.take(kept), seed=split.seed)
+    rows, held_out = hold_out(split.train.labels, HELD_OUT, seed)
+    return split_parts(split.name, split.protocol, split.train.take(rows), split.train.take(held_out), seed=split.seed)
 
 
 def metrics_for(split: Split, hasher: Hasher) -> list[str]:

@@ -81,10 +81,10 @@ def cell_files(folder: Path) -> Iterator[Path]:
 
 def with_run(cell: Cell, before: Record | None, run: Mapping[str, Any]) -> Record:
     """The record of a cell after one more seed."""
-    runs = [kept for kept in (before["runs"] if before else []) if kept["seed"] != run["seed"]]
-    runs = sorted([*runs, dict(run)], key=lambda kept: kept["seed"])
-    names = [name for name in runs[0]["scores"] if all(name in kept["scores"] for kept in runs)]
-    scores = {name: round(statistics.fmean(kept["scores"][name] for kept in runs), 4) for name in names}
+    runs = [one for one in (before["runs"] if before else []) if one["seed"] != run["seed"]]
+    runs = sorted([*runs, dict(run)], key=lambda one: one["seed"])
+    names = [name for name in runs[0]["scores"] if all(name in one["scores"] for one in runs)]
+    scores = {name: round(statistics.fmean(one["scores"][name] for one in runs), 4) for name in names}
     first = runs[0]
     return {
         "dataset": cell.dataset,
@@ -100,8 +100,8 @@ def with_run(cell: Cell, before: Record | None, run: Mapping[str, Any]) -> Recor
         "scored_on": "training images kept back" if cell.held_out else "queries",
         "metric": cell.metric,
         "value": scores[cell.metric],
-        "spread": spread([kept["scores"][cell.metric] for kept in runs]),
-        "seeds": [kept["seed"] for kept in runs],
+        "spread": spread([one["scores"][cell.metric] for one in runs]),
+        "seeds": [one["seed"] for one in runs],
         "chance_map": first["chance_map"],
         "scores": scores,
         **{name: first[name] for name in ("health", "settings", "model", "seconds", "machine", "versions")},

@@ -71,10 +71,10 @@ def pairs(persons: Int, cameras: Int, rng: np.random.Generator) -> tuple[Int, In
     same = [(i, j) for rows in groups for i in rows for j in rows if cameras[i] < cameras[j]]
     if not same:
         raise InputError("no person was seen by two cameras, so there is no pair to learn from.")
-    wanted = min(max(len(same), 2), PAIRS)
-    drawn = rng.integers(0, len(persons), (8 * wanted, 2))
+    n_others = min(max(len(same), 2), PAIRS)
+    drawn = rng.integers(0, len(persons), (8 * n_others, 2))
     other = drawn[(persons[drawn[:, 0]] != persons[drawn[:, 1]]) & (cameras[drawn[:, 0]] != cameras[drawn[:, 1]])]
-    return np.array(same, np.int64), other[:wanted]
+    return np.array(same, np.int64), other[:n_others]
 
 
 def _inverse(values: Float, chosen: Int) -> Float:

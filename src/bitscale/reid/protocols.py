@@ -78,8 +78,7 @@ def listed_split(people: People, source: Path, number: int) -> PersonSplit:
     rows = {name: i for i, name in enumerate(people.names)}
     test = np.array([rows[name] for name in sets[number] if name in rows], np.int64)
     train = np.setdiff1d(np.unique(people.persons), test)
-    made = parted(people, number, train, test, 0)
-    return replace(made, called="testset")
+    return replace(parted(people, number, train, test, 0), called="testset")
 
 
 def _testsets(source: Path) -> list[tuple[str, ...]]:

@@ -100,10 +100,10 @@ def push(
         if index.facts.approximate is not None:
             index.settle()
             done.recall = recall = measured_recall(collection.index, index)
-        told = {**known.result(), **({} if recall is None else {RECALL: json.dumps(asdict(recall))})}
+        notes_now = {**known.result(), **({} if recall is None else {RECALL: json.dumps(asdict(recall))})}
         if cursor_of(collection).same_items(cursor):
-            told |= {CURSOR: str(cursor), WITH_LOOKS: str(looks)}
-        index.note(told)
+            notes_now |= {CURSOR: str(cursor), WITH_LOOKS: str(looks)}
+        index.note(notes_now)
     return done
 
 
@@ -156,8 +156,8 @@ def compared(collection: Opened, index: RemoteIndex, looks: bool) -> Difference:
     changed: list[int] = []
     known = dict(zip(both.tolist(), digests[at].tolist(), strict=True))
     for rows in _batches(collection, both, COMPARED):
-        told = row_digests(rows, sights_of(collection, [row[0] for row in rows], looks))
-        changed += [row[0] for row, digest in zip(rows, told, strict=True) if known[row[0]] != digest]
+        digests_here = row_digests(rows, sights_of(collection, [row[0] for row in rows], looks))
+        changed += [row[0] for row, digest in zip(rows, digests_here, strict=True) if known[row[0]] != digest]
     missing, gone = np.setdiff1d(here, there, assume_unique=True), np.setdiff1d(there, here, assume_unique=True)
     return Difference(missing, gone, np.array(changed, np.int64))
 

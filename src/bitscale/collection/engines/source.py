@@ -132,8 +132,8 @@ class Engine:
         seen = {id: seen_of(id, row.text, row.look) for id, row in rows.items() if row.look is not None}
         whole = self._whole()
         recall = whole.notes.get(RECALL) if index.facts.approximate else None
-        told = None if recall is None else float(json.loads(recall)["recall"])
-        version = Version(self.place, fetched, whole.n_items, self.standard, pool, told)
+        share = None if recall is None else float(json.loads(recall)["recall"])
+        version = Version(self.place, fetched, whole.n_items, self.standard, pool, share)
         return Told(items, seen, version, whole.state)
 
     def _whole(self) -> Whole:

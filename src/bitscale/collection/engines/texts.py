@@ -63,8 +63,10 @@ def sight_of_text(id: int, text: str | None) -> tuple[int, int] | None:
 
 def digests_of(texts: Sequence[str], looks: Sequence[bytes | None]) -> I64:
     """Eight bytes each that stand for what is beside codes."""
-    told = [text.encode() + look if look else text.encode() for text, look in zip(texts, looks, strict=True)]
-    return np.frombuffer(b"".join([blake2b(data, digest_size=8).digest() for data in told]), "<i8").astype(np.int64)
+    contents = [text.encode() + look if look else text.encode() for text, look in zip(texts, looks, strict=True)]
+    return np.frombuffer(b"".join([blake2b(content, digest_size=8).digest() for content in contents]), "<i8").astype(
+        np.int64
+    )
 
 
 def _read(id: int, text: str | None) -> Mapping[str, Any]:

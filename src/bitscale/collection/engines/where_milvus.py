@@ -56,8 +56,8 @@ def parts_of(prefix: str, text: str) -> str:
         elif isinstance(value, int | float):
             known.append(f', "{prefix}n{coded(name)}": {plain(value)!r}')
         elif value is not None:
-            kind, told = ("t", value) if isinstance(value, str) else ("c", compact(value))
-            known.append(f', "{prefix}{kind}{coded(name)}": "{coded(told)}"')
+            kind, letters = ("t", value) if isinstance(value, str) else ("c", compact(value))
+            known.append(f', "{prefix}{kind}{coded(name)}": "{coded(letters)}"')
         else:
             known.append(f', "{prefix}z{coded(name)}": 0')
     return "".join(known)

@@ -96,22 +96,22 @@ def encode_or_take(
 
 def _write(path: Path, features: str, known: Sample) -> None:
     pictures = [_plain(one.picture) for one in known.values()]
-    told = json.dumps({"features": features, "files": list(known), "pictures": pictures}).encode()
+    about = json.dumps({"features": features, "files": list(known), "pictures": pictures}).encode()
     values = np.stack([one.values for one in known.values()])
-    write_whole(path, lambda file: np.savez(file, told=np.frombuffer(told, np.uint8), values=values))
+    write_whole(path, lambda file: np.savez(file, told=np.frombuffer(about, np.uint8), values=values))
 
 
 def _plain(picture: Picture) -> dict[str, Any]:
     """All of it but the pixels as plain data, bytes as hexadecimal digits."""
-    told = {each.name: getattr(picture, each.name) for each in fields(picture) if each.name != "pixels"}
-    return {name: {"hex": value.hex()} if isinstance(value, bytes) else value for name, value in told.items()}
+    values = {each.name: getattr(picture, each.name) for each in fields(picture) if each.name != "pixels"}
+    return {name: {"hex": value.hex()} if isinstance(value, bytes) else value for name, value in values.items()}
 
 
-def _picture(told: dict[str, Any]) -> Picture:
-    given: dict[str, Any] = {
-        name: bytes.fromhex(value["hex"]) if _is_bytes(value) else value for name, value in told.items()
+def _picture(plain: dict[str, Any]) -> Picture:
+    values: dict[str, Any] = {
+        name: bytes.fromhex(value["hex"]) if _is_bytes(value) else value for name, value in plain.items()
     }
-    return Picture(pixels=np.zeros((0, 0, 0), np.uint8), **given)
+    return Picture(pixels=np.zeros((0, 0, 0), np.uint8), **values)
 
 
 def _is_bytes(value: Any) -> bool:
@@ -122,10 +122,10 @@ def _read(path: Path, features: str) -> Sample:
     """What is there for these features; a file that cannot be read is as good as none."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            told, values = json.loads(arrays["told"].tobytes()), np.asarray(arrays["values"], np.float32)
-        files = [Found(*file) for file in told["files"]]
-        pictures = [_picture(one) for one in told["pictures"]]
-        usable = told["features"] == features and values.ndim == 2 and len(files) == len(values) == len(pictures)
+            about, values = json.loads(arrays["told"].tobytes()), np.asarray(arrays["values"], np.float32)
+        files = [Found(*file) for file in about["files"]]
+        pictures = [_picture(one) for one in about["pictures"]]
+        usable = about["features"] == features and values.ndim == 2 and len(files) == len(values) == len(pictures)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, EOFError, RecursionError, zipfile.BadZipFile):
         return {}
     return dict(zip(files, map(Looked, pictures, values), strict=True)) if usable else {}

@@ -63,14 +63,14 @@ def valley(ordered: Float) -> float | None:
 def look_copies(query: Seen | None, items: list[Seen | None]) -> list[bool | None]:
     """Whether each item is a copy of the query by their looks; None where one of them has none."""
     there = [row for row, item in enumerate(items) if item is not None]
-    told: list[bool | None] = [None] * len(items)
+    copies: list[bool | None] = [None] * len(items)
     if query is None or not there:
-        return told
+        return copies
     first = _looks([query] * len(there))
     likeness = compare(first, _looks([item for item in items if item is not None]))
     for row, kind in zip(there, likeness.kind.tolist(), strict=True):
-        told[row] = kind >= VARIANT
-    return told
+        copies[row] = kind >= VARIANT
+    return copies
 
 
 def _looks(seen: list[Seen]) -> Looks:

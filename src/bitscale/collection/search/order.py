@@ -170,8 +170,8 @@ def ordered_neighbours(neighbours: Neighbours, ranking: Ranking, own: list[int |
     ids, distances, decided = neighbours.ids.copy(), neighbours.distances.copy(), []
     for row in range(len(neighbours)):
         part = slice(neighbours.offsets[row], neighbours.offsets[row + 1])
-        ids[part], distances[part], told = ranking.put_in_order(row, ids[part], distances[part], own[row])
-        decided.append(tuple(told))
+        ids[part], distances[part], ways = ranking.put_in_order(row, ids[part], distances[part], own[row])
+        decided.append(tuple(ways))
     return Ordered(replace(neighbours, ids=ids, distances=distances), tuple(decided))
 
 

@@ -165,8 +165,8 @@ class Searcher:
     def _among(self, where: Any, state: object) -> tuple[object, int]:
         """The filter for `where` and how many it lets through; kept until the next commit, or another thread's."""
         key = repr(where), state
-        kept, prepared, passing = self._filter
-        if kept != key:
+        last, prepared, passing = self._filter
+        if last != key:
             prepared, passing = self._source.narrowed(where)
             self._filter = key, prepared, passing
         return prepared, passing

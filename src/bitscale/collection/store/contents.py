@@ -139,8 +139,8 @@ class Contents:
     def words_of(self, content: bytes) -> tuple[tuple[str, ...], dict[str, Any]] | None:
         """Labels and metadata that a removed picture of this content had, until `compact`."""
         with self._database.reading() as connection:
-            kept = kept_words(connection, content)
-        return kept and (read_labels(kept[0]) if kept[0] else (), json.loads(kept[1]) if kept[1] else {})
+            words = kept_words(connection, content)
+        return words and (read_labels(words[0]) if words[0] else (), json.loads(words[1]) if words[1] else {})
 
     @whole
     def skipped(self, root: str = "") -> list[Skipped]:

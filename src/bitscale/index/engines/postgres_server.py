@@ -50,11 +50,11 @@ class Connections:
 def connect(address: Address) -> psycopg.Connection[Any]:
     """A connection; the password is the client library's to find."""
     place = {"host": address.socket or address.host, "port": address.port, "user": address.user}
-    given = {key: value for key, value in place.items() if value}
+    known = {key: value for key, value in place.items() if value}
     with telling(address):
         connection: psycopg.Connection[Any] = require_psycopg().connect(
             dbname=address.database or "postgres", autocommit=True, connect_timeout=CONNECT_SECONDS,
-            application_name="bitscale", keepalives_idle=30, client_encoding="utf8", **given,
+            application_name="bitscale", keepalives_idle=30, client_encoding="utf8", **known,
         )  # fmt: skip
     version = connection.info.server_version
     if version < OLDEST:

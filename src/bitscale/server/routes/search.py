@@ -75,31 +75,31 @@ def find_each(photos: Collection, home: Home, bodies: Sequence[Search]) -> list[
 
 def find_codes(photos: Collection, home: Home, bodies: Sequence[Search]) -> list[dict[str, Any]]:
     """The answers to quick searches by ready codes that ask for the same number of items at the same length."""
-    wanted = bodies[0].k or K
-    if len(bodies) == 1 or wanted > home.settings.most_matches:
+    k = bodies[0].k or K
+    if len(bodies) == 1 or k > home.settings.most_matches:
         return find_each(photos, home, bodies)
-    most = MOST_ROWS // wanted  # searches whose items can be read by one statement
-    begun, told = time.perf_counter(), []
+    most = MOST_ROWS // k  # searches whose items can be read by one statement
+    begun, answers = time.perf_counter(), []
     for start in range(0, len(bodies), most):
         some = bodies[start : start + most]
         space = home.space(photos, some[0].model or "")
         codes = space.of_rows(np.concatenate([unpacked(body.code or "", space.n_bits) for body in some]))
-        results = photos.search(codes, wanted, bits=some[0].bits)
+        results = photos.search(codes, k, bits=some[0].bits)
         took, names = time.perf_counter() - begun, home.names(photos)
-        told += [shown.answer(results, names, home.name, False, took, row) for row in range(len(some))]
-    return told
+        answers += [shown.answer(results, names, home.name, False, took, row) for row in range(len(some))]
+    return answers
 
 
 def find(photos: Collection, home: Home, query: Searchable, how: How) -> dict[str, Any]:
     """Search, and tell what was found."""
     begun = time.perf_counter()
     most = home.settings.most_matches
-    wanted = how.k or K
-    if wanted > most:
-        raise InputError(f"k must be between 1 and {most:,} here. Got {wanted:,}.")
+    k = how.k or K
+    if k > most:
+        raise InputError(f"k must be between 1 and {most:,} here. Got {k:,}.")
     results = photos.search(
         query,
-        wanted,
+        k,
         bits=how.bits,
         radius=how.radius,
         max_distance=how.max_distance,
@@ -110,8 +110,8 @@ def find(photos: Collection, home: Home, query: Searchable, how: How) -> dict[st
     if len(results.ids) > most and wanted_all(how):
         raise InputError(f"{len(results.ids):,} items are that near; {most:,} can be told. Ask for a smaller distance.")
     took = time.perf_counter() - begun
-    told = shown.answer(results, home.names(photos), home.name, how.explain, took)
-    return graded(told, results) if how.explain else told
+    answer = shown.answer(results, home.names(photos), home.name, how.explain, took)
+    return graded(answer, results) if how.explain else answer
 
 
 def graded(told: dict[str, Any], results: Results) -> dict[str, Any]:
