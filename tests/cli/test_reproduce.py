@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from bitscale.cli.destinations import PERSONS
-from bitscale.cli.reproduce import check_report
+from bitscale.cli.reproduce_cells import check_report
 from bitscale.paper.blocks import to_html
 from bitscale.paper.figures import Figure, Line, draw
 from bitscale.paper.report import FIGURES, PAGE, TITLE

@@ -4,10 +4,14 @@ import os
 import shlex
 import subprocess
 import sys
+from importlib.metadata import packages_distributions, requires
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import bitscale as bs
+from bitscale.cli.verbs import VERBS
 from tests.cli.run import bitscale, inside
 from tests.collection.made import fill, hasher
 
@@ -53,6 +57,70 @@ def test_only_the_verb_asked_for_is_loaded():
         assert f"'bitscale.cli.{other}'" not in loaded
 
 
+BARE = """
+import sys
+
+class Hiding:
+    def __init__(self, finder):
+        self.finder = finder
+
+    def find_spec(self, name, path=None, target=None):
+        return None if name.split(".")[0] in {optional} else self.finder.find_spec(name, path, target)
+
+sys.meta_path = [Hiding(finder) for finder in sys.meta_path]
+sys.argv = ["bitscale", *{words}]
+from bitscale.cli import main
+main()
+"""
+
+
+def without_extras(*words):
+    """Run the command line as where only what bitscale depends on is installed."""
+    code = BARE.format(optional=optional_modules(), words=[str(word) for word in words])
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def optional_modules():
+    """What is installed here but is no dependency of bitscale, nor of one of these."""
+    needed, todo = set(), ["bitscale"]
+    while todo:
+        name = todo.pop()
+        for line in requires(name) or []:
+            asked = Requirement(line)
+            usual = asked.marker is None or asked.marker.evaluate({"extra": ""})
+            there = canonicalize_name(asked.name)
+            if usual and there not in needed:
+                needed.add(there)
+                todo.append(there)
+    packages = packages_distributions()
+    return {name for name, by in packages.items() if not needed & {canonicalize_name(one) for one in by}} - {"bitscale"}
+
+
+def test_no_verb_needs_an_extra_to_be_loaded():
+    done = without_extras("--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(verb in done.stdout for verb in VERBS)
+
+
+def test_keys_need_no_extra(tmp_path):
+    done = without_extras("keys", "make", "hall", "--keys", tmp_path / "keys.json")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_service_says_how_to_get_what_it_needs():
+    done = without_extras("serve", "photos.bsc")
+    assert done.returncode == 1
+    assert "pip install 'bitscale[serve]'" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_help_loads_no_arrays():
+    code = "import sys; from bitscale.cli.app import run; run(['--help']); print(sorted(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    for heavy in ("numpy", "starlette", "bitscale.data", "bitscale.paper", "bitscale.collection"):
+        assert f"'{heavy}'" not in loaded, heavy
+
+
 @pytest.mark.slow
 def test_a_search_by_id_loads_neither_what_draws_nor_a_network(tmp_path):
     with bs.Collection.create(tmp_path / "a.bsc", hasher()) as photos:
@@ -67,8 +135,6 @@ def test_a_search_by_id_loads_neither_what_draws_nor_a_network(tmp_path):
 
 @pytest.mark.slow
 def test_every_verb_has_help_with_an_example():
-    from bitscale.cli.verbs import VERBS
-
     for verb in VERBS:
         done = inside(verb, "--help")
         assert done.returncode == 0

@@ -30,7 +30,6 @@ from bitscale.reid.table import (
 )
 from bitscale.views.tables import Table
 
-NAMES = ("cuhk03", "tab222")
 RESULTS = Path("results") / "reid"
 
 

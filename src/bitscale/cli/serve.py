@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from bitscale.errors import InputError
 from bitscale.server.settings import Settings
 
 DEFAULTS = Settings()
+NEEDED = ("fastapi", "uvicorn", "httptools", "python_multipart", "prometheus_client")
 
 
 def serve(
@@ -53,6 +55,10 @@ def serve(
          bitscale serve photos.bsc holiday=other.bsc --port 9000 --read-only
          bitscale serve milvus://localhost/holiday --model holiday.bsc
     """
+    if any(find_spec(name) is None for name in NEEDED):
+        raise InputError(
+            "a service needs FastAPI and uvicorn, which are not installed. Install them: pip install 'bitscale[serve]'"
+        )
     from bitscale.server.run import serve as run
 
     settings = Settings(
