@@ -5,8 +5,7 @@
     python benchmarks/same_codes.py encode MODELS PICTURES OUT.npz
     python benchmarks/same_codes.py compare OLD.npz NEW.npz
 
-Fit with the older version, encode with both (PYTHONPATH chooses the version), compare. Of tables and models it needs only
-what every version has had.
+Fit with the older version, encode with both (PYTHONPATH chooses the version), compare.
 """
 
 from __future__ import annotations

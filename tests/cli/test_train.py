@@ -1,6 +1,7 @@
 """Training, exporting and describing a model from the command line, on the bundled sample."""
 
 import json
+import re
 import shutil
 import signal
 
@@ -128,6 +129,15 @@ def test_after_ctrl_c_the_same_command_goes_on(with_run, press, tmp_path, monkey
     assert seen[0] == done + 1
     assert bs.load_hasher(tmp_path / "m.safetensors").fingerprint == whole
     assert with_run or not list((tmp_path / "runs").iterdir())  # the model is written, so nothing else is kept
+
+
+def test_how_long_it_takes_is_said_into_a_pipe_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("BITSCALE_RUNS", str(tmp_path / "runs"))
+    words = ("train", "sample", "drsch", *QUICK, "--force", "--out", tmp_path / "m.safetensors")
+    done = bitscale(*words)
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"About [^\n]+: 12 steps of [^\n]+ s\. Ctrl-C is safe\.\n", done.stderr)
+    assert bitscale(*words, "--json").stderr == ""
 
 
 def test_other_settings_in_the_same_run_are_refused(press, tmp_path):

@@ -119,7 +119,7 @@ def train(
     main = not int(os.environ.get("RANK", "0"))  # under torchrun the first process writes
     folder = run if run is not None else training_folder(hasher, split.train, split.name)
     alone = os.environ.get("WORLD_SIZE", "1") == "1"  # the others would take steps that are tried for steps of the run
-    quiet = as_json or not alone or not sys.stderr.isatty()
+    quiet = as_json or not alone
     steps = planned(hasher, split, folder, minutes, device, quiet=quiet)
     if steps is not None:
         hasher = new_hasher(method, bits, features, seed, [*(setting or []), f"iterations={steps}"], cache, recipe)
@@ -162,7 +162,7 @@ def planned(
     if minutes is None and (quiet or any(folder.glob("*"))):
         return None
     keep_features(hasher, folder)
-    if not quiet:
+    if not quiet and sys.stderr.isatty():
         typer.echo("Trying a few steps, to say how long it will take.", err=True)
     tried = seconds_a_step(hasher, split.train, device)
     if tried is None:
