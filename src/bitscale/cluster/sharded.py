@@ -169,9 +169,6 @@ class ShardedIndex(Index):
         parts = [(ids[ids % len(self.names) == shard],) for shard in range(len(self.names))]
         return np.sort(np.concatenate(self._whole("holding", parts)))
 
-    def __contains__(self, item: object) -> bool:
-        return isinstance(item, int | np.integer) and int(item) >= 0 and len(self.holding([int(item)])) > 0
-
     def prepare(self, ids: ArrayLike) -> Among:
         """A filter for `where=` made once; what this object removes and adds later is outside it."""
         with self._writing:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bitscale.collection.search.answering import Answering
 from bitscale.collection.search.files import Files
@@ -128,16 +127,6 @@ class Opened(Answering, Contents):
     def changes(self) -> int:
         """How many commits there were so far: the same number means the same contents."""
         return self._serving.refresh().changes
-
-    @property
-    def bit_weights(self) -> NDArray[np.float64]:
-        """How much each bit counts, not increasing."""
-        return self.index.bit_weights
-
-    @property
-    def n_bits(self) -> int:
-        """The length of the codes."""
-        return self.index.n_bits
 
     @property
     def hasher(self) -> Hasher:

@@ -26,14 +26,12 @@ import numpy as np
 
 from bitscale.arrays import Float32, Pixels
 from bitscale.errors import DataError, InputError
-from bitscale.features.base import Features
 from bitscale.features.captions import captions
 from bitscale.features.joint_text import TextTower
 from bitscale.features.joint_torch import OpenClipTowers, TransformersTowers
-from bitscale.features.own import manner_of, vectors_of
+from bitscale.features.own import NetworkFeatures, manner_of, vectors_of
 from bitscale.features.own_names import pinned, place_of, same_network
 from bitscale.networks.foreign import Onnx
-from bitscale.pictures.arrays import fit_pixels
 from bitscale.pictures.form import Form
 
 IMAGE = ("image.onnx", "vision_model.onnx", "onnx/vision_model.onnx")
@@ -80,11 +78,9 @@ class OnnxTowers:
         return self._text.vectors(texts)
 
 
-class JointFeatures(Features):
+class JointFeatures(NetworkFeatures):
     """What a joint image-text model gives for pictures, and for words."""
 
-    batch_size = 16
-    licence = "your own"
     takes_words = True
 
     def __init__(self, name: str) -> None:
@@ -92,21 +88,6 @@ class JointFeatures(Features):
         self.name = same_network(pinned(name))
         self.towers = towers_in(self.folder)
         self.form = self.towers.form
-
-    @property
-    def settings(self) -> str:
-        """The sha256 of all that the folder holds of the model."""
-        return self.name
-
-    @cached_property
-    def dim(self) -> int:  # type: ignore[override]  # found by running it once
-        """How many values an image has."""
-        height, width = self.form.size or (1, 1)
-        return int(self.compute(np.zeros((1, height, width, 3), np.uint8)).shape[1])
-
-    def prepare(self, batch: Pixels | list[Pixels]) -> Pixels:
-        """Images in the form of the network: (m, H, W, 3) uint8."""
-        return np.stack([fit_pixels(image, self.form) for image in batch])
 
     def compute(self, prepared: Pixels) -> Float32:
         """(m, H, W, 3) uint8 -> (m, dim)."""

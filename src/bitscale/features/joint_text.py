@@ -13,7 +13,6 @@ output        the output that gives the vectors; text_embeds where there is one,
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 
 from bitscale.arrays import Float32
 from bitscale.errors import DataError, InputError
+from bitscale.features.own import read_settings
 from bitscale.networks.foreign import open_session
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ class TextTower:
     def __init__(self, file: Path, folder: Path) -> None:
         self.file, self.session = file, open_session(file)
         self.tokenizer = _tokenizer(folder / "tokenizer.json")
-        said = _said(file.with_suffix(".json"))
+        beside = file.with_suffix(".json")
+        said = read_settings(beside.read_text(), beside, _KEYS, "words") if beside.is_file() else {}
         self.inputs = {one.name: one for one in self.session.get_inputs()}
         if self.inputs.keys() - {"input_ids", "attention_mask"} and len(self.inputs) != 1:
             raise InputError(f"{file} must take input_ids and, if anything, attention_mask. It takes {[*self.inputs]}.")
@@ -131,16 +132,3 @@ def _tokenizer(file: Path) -> Tokenizer:
         return Tokenizer.from_file(str(file))
     except Exception as error:  # what tokenizers raises has no name of its own
         raise DataError(f"{file} cannot be read as a tokenizer ({error}).") from error
-
-
-def _said(file: Path) -> dict[str, Any]:
-    if not file.is_file():
-        return {}
-    try:
-        said = json.loads(file.read_text())
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"what {file} says of words is no JSON ({error}).") from error
-    if not isinstance(said, dict) or said.keys() - _KEYS:
-        wrong = sorted(map(str, said.keys() - _KEYS)) if isinstance(said, dict) else said
-        raise InputError(f"{file} may say {', '.join(sorted(_KEYS))}. Got {wrong}.")
-    return said

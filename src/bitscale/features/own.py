@@ -52,22 +52,15 @@ class Manner:
     output: str | None
 
 
-class OwnFeatures(Features):
-    """What a network of the user's own gives; every output that is not a vector is averaged over the picture."""
+class NetworkFeatures(Features):
+    """What a network of the user's own gives for pictures in its form; its name tells the network's content."""
 
     batch_size = 16
     licence = "your own"
 
-    def __init__(self, name: str) -> None:
-        self.file = place_of(name)
-        self.name = same_network(pinned(name))
-        self.network: Network = OpenVino(self.file) if parts_of(name)[0] == "openvino:" else Onnx(self.file)
-        self.manner = manner_of(self.file, self.network)
-        self.form = self.manner.form
-
     @property
     def settings(self) -> str:
-        """The network's sha256."""
+        """The sha256 of all that makes the network."""
         return self.name
 
     @cached_property
@@ -79,6 +72,17 @@ class OwnFeatures(Features):
     def prepare(self, batch: Pixels | list[Pixels]) -> Pixels:
         """Images in the form of the network: (m, H, W, 3) uint8."""
         return np.stack([fit_pixels(image, self.form) for image in batch])
+
+
+class OwnFeatures(NetworkFeatures):
+    """What the network of one file gives; every output that is not a vector is averaged over the picture."""
+
+    def __init__(self, name: str) -> None:
+        self.file = place_of(name)
+        self.name = same_network(pinned(name))
+        self.network: Network = OpenVino(self.file) if parts_of(name)[0] == "openvino:" else Onnx(self.file)
+        self.manner = manner_of(self.file, self.network)
+        self.form = self.manner.form
 
     def compute(self, prepared: Pixels) -> Float32:
         """(m, H, W, 3) uint8 -> (m, dim)."""
@@ -108,22 +112,23 @@ def _run(batch: NDArray[Any], network: Network, manner: Manner, file: Path) -> F
     return values.reshape(n, -1)
 
 
-def _read_json(text: str, path: Path) -> dict[str, Any]:
+def read_settings(text: str, path: Path, known: set[str], of: str = "pictures") -> dict[str, Any]:
+    """What JSON says `of` pictures or words; only `known` names may stand in it."""
     try:
         about = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"what {path} says of pictures is no JSON ({error}).") from error
-    if not isinstance(about, dict) or about.keys() - _KEYS:
-        wrong = sorted(map(str, about.keys() - _KEYS)) if isinstance(about, dict) else about
-        raise InputError(f"{path} may say {', '.join(sorted(_KEYS))}. Got {wrong}.")
+        raise InputError(f"what {path} says of {of} is no JSON ({error}).") from error
+    if not isinstance(about, dict) or about.keys() - known:
+        wrong = sorted(map(str, about.keys() - known)) if isinstance(about, dict) else about
+        raise InputError(f"{path} may say {', '.join(sorted(known))}. Got {wrong}.")
     return about
 
 
 def manner_of(file: Path, network: Network, settings: dict[str, Any] | None = None) -> Manner:
     """How the network takes pictures, by its own shape, `settings`, its metadata and the JSON beside it."""
     beside = file.with_suffix(".json")
-    about = dict(settings or {}) | (_read_json(network.about, file) if network.about.startswith("{") else {})
-    about |= _read_json(beside.read_text(), beside) if beside.is_file() else {}
+    about = dict(settings or {}) | (read_settings(network.about, file, _KEYS) if network.about.startswith("{") else {})
+    about |= read_settings(beside.read_text(), beside, _KEYS) if beside.is_file() else {}
     if not about and not network.whole:
         raise InputError(f"how does {file.name} take pictures? Say it in {beside}, for example: {_EXAMPLE}")
     if len(network.shape) != 4:

@@ -117,6 +117,9 @@ class Index(ABC):
     def holding(self, ids: ArrayLike) -> I64:
         """Those of `ids` that can be found here."""
 
+    def __contains__(self, item: object) -> bool:
+        return isinstance(item, int | np.integer) and int(item) >= 0 and len(self.holding([int(item)])) > 0
+
     @abstractmethod
     def prepare(self, ids: ArrayLike) -> object:
         """A filter for `where=` made once; it stays valid under add and remove (new items are outside it)."""

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bitscale.arrays import Int
 from bitscale.collection.engines.source import PAGE, Engine
@@ -89,16 +88,6 @@ class EngineCollection(Answering):
     def model(self) -> str:
         """The fingerprint of the model whose codes these are."""
         return self.index.model or ""
-
-    @property
-    def bit_weights(self) -> NDArray[np.float64]:
-        """How much each bit counts, not increasing."""
-        return self.index.bit_weights
-
-    @property
-    def n_bits(self) -> int:
-        """The length of the codes."""
-        return self.index.n_bits
 
     @property
     def hasher(self) -> Hasher:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bitscale.arrays import Progress
 from bitscale.codes import Codes, Relaxed, check_same_space
@@ -40,6 +40,16 @@ class Answering:
             """The model."""
 
         def _set_right(self) -> None: ...
+
+    @property
+    def bit_weights(self) -> NDArray[np.float64]:
+        """How much each bit counts, not increasing."""
+        return self.index.bit_weights
+
+    @property
+    def n_bits(self) -> int:
+        """The length of the codes."""
+        return self.index.n_bits
 
     @whole
     def search(

@@ -118,7 +118,7 @@ def _read_csv(base: Path, table: Path, separator: str) -> tuple[list[str], list[
                 raise DataError(f"{table} must begin with the line `file,labels`. Got {','.join(header)!r}.")
             for row in rows:
                 if row:
-                    names.append(_inside(base, row[0].strip(), f"{table}, line {rows.line_num}"))
+                    names.append(inside(base, row[0].strip(), f"{table}, line {rows.line_num}"))
                     lots.append([part.strip() for part in ",".join(row[1:]).split(separator) if part.strip()])
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{table} cannot be read as a CSV file in UTF-8 ({error}).") from error
@@ -130,7 +130,8 @@ def _read_csv(base: Path, table: Path, separator: str) -> tuple[list[str], list[
     return names, lots
 
 
-def _inside(base: Path, name: str, where: str) -> str:
+def inside(base: Path, name: str, where: str) -> str:
+    """The path of a file below a folder, as a line of a table names it; `where` tells which line."""
     path = PurePosixPath(name.replace("\\", "/"))
     if not name or path.is_absolute() or ".." in path.parts:
         raise DataError(f"{where}: {name!r} is not a path below {base}.")

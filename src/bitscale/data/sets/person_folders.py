@@ -13,7 +13,7 @@ import numpy as np
 from bitscale.data.image_files import FileImages
 from bitscale.data.origin import whole
 from bitscale.data.people import People
-from bitscale.data.sets.folder import list_images
+from bitscale.data.sets.folder import inside, list_images
 from bitscale.data.sets.person_names import NAMED, Sighting
 from bitscale.errors import DataError
 
@@ -55,7 +55,7 @@ def read_csv(root: str | Path, table: str | Path) -> People:
             rows.fieldnames = header
             for row in rows:
                 where = f"{file}, line {rows.line_num}"
-                paths.append(_inside(base, (row["path"] or "").strip(), where))
+                paths.append(inside(base, (row["path"] or "").strip(), where))
                 seen.append(_sighting(row, where))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{file} cannot be read as a CSV file in UTF-8 ({error}).") from error
@@ -109,12 +109,3 @@ def _sighting(row: dict[str, str | None], where: str) -> Sighting:
         if not value:
             raise DataError(f"{where}: the {name} is missing. Every picture needs its person and its camera.")
     return Sighting(person, camera, read_time(row.get("time") or "", where))
-
-
-def _inside(base: Path, name: str, where: str) -> str:
-    path = Path(name.replace("\\", "/"))
-    if not name or path.is_absolute() or ".." in path.parts:
-        raise DataError(f"{where}: {name!r} is not a path below {base}.")
-    if not (base / path).is_file():
-        raise DataError(f"{where}: {base / path} does not exist.")
-    return path.as_posix()

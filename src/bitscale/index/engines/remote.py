@@ -180,9 +180,6 @@ class RemoteIndex(Index):
         wanted = check_ids(ids)
         return wanted[np.isin(wanted, self._known(np.unique(wanted)))] if len(wanted) else wanted
 
-    def __contains__(self, item: object) -> bool:
-        return isinstance(item, int | np.integer) and int(item) >= 0 and len(self.holding([int(item)])) > 0
-
     def prepare(self, ids: ArrayLike) -> Among:
         """A filter for `where=` made once; items added later are outside it, under whatever id."""
         return Among(np.unique(check_ids(ids)), self._stamp(), self)
