@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from bitscale import Collection, Relaxed
 from bitscale.machine import cores
 from bitscale.server.documented import read_parameters
-from bitscale.server.schemas import HowInQuery
+from bitscale.server.schemas.asked import HowInQuery
 from tests.server.serving import error_of
 
 AT = "/v1/collections/coded/search"

@@ -10,7 +10,7 @@ import pytest
 from bitscale import Collection
 from bitscale.errors import CollectionBusy, InputError, ModelMismatch
 from bitscale.server.routes.adding import added_codes
-from bitscale.server.schemas import NewCodes
+from bitscale.server.schemas.asked import NewCodes
 from bitscale.server.writer import Writer
 from tests.server.serving import make_codes
 

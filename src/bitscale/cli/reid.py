@@ -260,11 +260,10 @@ def measure(
     if as_json:
         emit({"results": outcomes})
         return
+    whose = "to choose by" if choosing else f"{len(outcomes)} splits"
     for length, rates in summary(outcomes).items():
         told_rates = ", ".join(f"rank-{k} {mean:.1f} ± {spread:.1f}" for k, (mean, spread) in rates.items())
-        say(
-            f"{asked.name} at {length} bits: {told_rates} ({'to choose by' if choosing else f'{len(outcomes)} splits'})"
-        )
+        say(f"{asked.name} at {length} bits: {told_rates} ({whose})")
         averages = [one["matches"][length][0].get("map") for one in outcomes]
         if None not in averages:
             say(f"  MAP {100 * sum(averages) / len(averages):.1f}")

@@ -21,7 +21,7 @@ from bitscale.data.batch import one_array, to_size
 from bitscale.data.images import as_images, read
 from bitscale.data.labelled import Labelled
 from bitscale.data.sets.array import Vectors
-from bitscale.deep.details import check_details
+from bitscale.deep.details import backbone_note, check_arrays, check_details
 from bitscale.deep.memory import free_bytes
 from bitscale.deep.parts import Parts, ignored_settings, method_layers
 from bitscale.deep.recipes import DEFAULT, Recipe, look
@@ -34,7 +34,6 @@ from bitscale.hashers.settings import make_settings
 from bitscale.networks.installed import require_torch
 from bitscale.networks.layers import Layer, array_shapes, at_a_time
 from bitscale.networks.onnx import Runtime, onnx_bytes
-from bitscale.networks.weights import PUBLISHED
 from bitscale.pictures.form import Form
 
 if TYPE_CHECKING:
@@ -164,17 +163,7 @@ class DeepHasher(Hasher):
         expected = array_shapes(layers, shape) | {"spread": (self.n_bits,)}
         if len(self.attributes) > 1:
             expected[LOGITS] = (len(self.attributes), self.n_bits)
-        if arrays.keys() != expected.keys():
-            raise InputError(f"{self.name} is made of {sorted(expected)}. Got {sorted(arrays)}.")
-        for name, wanted in expected.items():
-            array = arrays[name]
-            if array.dtype != np.float32 or array.shape != wanted or not np.isfinite(array).all():
-                raise InputError(
-                    f"{name} of {self.name} must be finite float32 of shape {wanted}. "
-                    f"Got {array.dtype} of shape {array.shape}."
-                )
-            if name.endswith(("running_var", "spread")) and (array < 0).any():
-                raise InputError(f"{name} of {self.name} is a spread and must not be negative. Train or save it again.")
+        check_arrays(self.name, arrays, expected)
         self._arrays, self._details = dict(arrays), dict(details or {})
         self._network = self._runtime = None
         if (np.diff(self.scale**2) > 0).any():
@@ -191,16 +180,8 @@ class DeepHasher(Hasher):
     def notes(self) -> dict[str, str]:
         """How it was trained; whose pretrained network is in it, and what was done with it."""
         notes = {**super().notes, "training": str(self.training)}
-        kind = self.settings.network if self.settings.fine_tuned else self.features.partition("@")[0]
-        if kind not in PUBLISHED:
-            return notes
-        whose = f"{kind}, pretrained on ImageNet (licence of the weights: {PUBLISHED[kind].licence})"
-        if not self.settings.fine_tuned:
-            return {**notes, "backbone": f"{whose}; frozen, used as features ({self.features})"}
-        kept = "kept" if self.settings.freeze_statistics else "learned anew"
-        height, width = self.settings.size or (0, 0)
-        how = f"at {height}x{width} pixels, {self.settings.backbone_rate:g} of the head's learning rate"
-        return {**notes, "backbone": f"{whose}; fine-tuned {how}, statistics of its batch norms {kept}"}
+        backbone = backbone_note(self.settings, self.features)
+        return {**notes, "backbone": backbone} if backbone else notes
 
     @property
     def scale(self) -> NDArray[np.float64]:

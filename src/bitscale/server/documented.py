@@ -10,7 +10,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import QueryParams
 
-from bitscale.server.schemas import Error
+from bitscale.server.schemas.told import Error
 
 Parameters = TypeVar("Parameters", bound=BaseModel)
 

@@ -14,7 +14,7 @@ from bitscale.server.answers import JsonAnswer, without_paths
 from bitscale.server.documented import errors, told
 from bitscale.server.homes import Home, HomeOf
 from bitscale.server.identity import identity_of
-from bitscale.server.schemas import FacetsTold, Info, Infos, Ready
+from bitscale.server.schemas.told import FacetsTold, Info, Infos, Ready
 
 router = APIRouter(tags=["collections"])
 

@@ -19,7 +19,8 @@ from bitscale.server.documented import BODY_OF_A_PICTURE, errors
 from bitscale.server.documented import told as tells
 from bitscale.server.homes import Home, HomeOf
 from bitscale.server.routes.search import unpacked
-from bitscale.server.schemas import About, Added, Ids, NewCodes
+from bitscale.server.schemas.asked import About, NewCodes
+from bitscale.server.schemas.told import Added, Ids
 
 router = APIRouter(tags=["items"])
 

@@ -14,7 +14,7 @@ from bitscale.collection.duplicates.plan import as_csv, as_json, as_shell
 from bitscale.server.answers import JsonAnswer, Refused
 from bitscale.server.documented import errors, file_of, told
 from bitscale.server.homes import HomeOf
-from bitscale.server.schemas import DuplicatesTold
+from bitscale.server.schemas.told import DuplicatesTold
 from bitscale.server.shown import Names
 
 router = APIRouter(tags=["duplicates"])

@@ -14,7 +14,8 @@ from bitscale.server.documented import errors, file_of, told
 from bitscale.server.filters import conditions
 from bitscale.server.homes import Home, HomeOf
 from bitscale.server.pictures import KINDS, picture_of
-from bitscale.server.schemas import LARGEST_ID, Condition, Item, Items
+from bitscale.server.schemas.base import LARGEST_ID, Condition
+from bitscale.server.schemas.told import Item, Items
 
 router = APIRouter(tags=["items"])
 AT = "/v1/collections/{collection}/items"

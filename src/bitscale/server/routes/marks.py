@@ -17,7 +17,8 @@ from bitscale.server.answers import JsonAnswer, NotFound
 from bitscale.server.documented import errors, told
 from bitscale.server.homes import Home, HomeOf
 from bitscale.server.routes.search import query_of
-from bitscale.server.schemas import Bits, ItemId, Query, Shown, Weight
+from bitscale.server.schemas.asked import Query
+from bitscale.server.schemas.base import Bits, ItemId, Shown, Weight
 
 router = APIRouter(tags=["feedback"])
 AT = "/v1/collections/{collection}"

@@ -21,8 +21,9 @@ from bitscale.server.answers import JsonAnswer
 from bitscale.server.documented import BODY_OF_A_PICTURE, errors, parameters, read_parameters, told
 from bitscale.server.filters import conditions
 from bitscale.server.homes import Home, HomeOf, home_of
-from bitscale.server.schemas import Answer, How, HowInQuery, Search
-from bitscale.server.schemas import Query as Asking
+from bitscale.server.schemas.asked import How, HowInQuery, Search
+from bitscale.server.schemas.asked import Query as Asking
+from bitscale.server.schemas.told import Answer
 
 router = APIRouter(tags=["search"])
 K = 10

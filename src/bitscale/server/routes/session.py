@@ -9,7 +9,8 @@ from bitscale.server.answers import JsonAnswer
 from bitscale.server.documented import errors, told
 from bitscale.server.guard import no_key
 from bitscale.server.identity import EVERYTHING, identity_of
-from bitscale.server.schemas import Session, SignIn
+from bitscale.server.schemas.asked import SignIn
+from bitscale.server.schemas.told import Session
 from bitscale.server.sessions import cookie, token_of
 
 router = APIRouter(tags=["session"])
