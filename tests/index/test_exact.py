@@ -221,6 +221,19 @@ def test_centres_out_of_reach_are_not_looked_at(kernel):
         assert stats.blocks < len(codes) / 32 / 2
 
 
+@pytest.mark.parametrize("kernel", COMPILED)
+def test_every_crowd_has_a_centre_however_small_its_share(kernel):
+    rng = np.random.default_rng(5)
+    sizes = [8000] * 4 + [300] * 100  # a first sample holds about eight codes of each small one
+    middles = rng.integers(0, 2, (len(sizes), 256), dtype=np.uint8)
+    signs = np.repeat(middles, sizes, axis=0) ^ (rng.random((sum(sizes), 256)) < 0.08)
+    index = bs.ExactIndex(bs.Codes.from_packed(np.packbits(signs, axis=1)))
+    centres = choose(kernel).centres(index._now().segments[0])
+    assert centres is not None
+    assert len(centres.codes) == len(sizes)
+    assert np.count_nonzero(centres.homes == 255) == 0
+
+
 def test_large_batches_and_large_k_agree_with_small_ones():
     world = oracle.world(8, 3000, 40, n_queries=300, automatic=True)
     index = bs.ExactIndex(world.codes)
