@@ -228,6 +228,18 @@ def check_distance(distance: float) -> float:
     return value
 
 
+def check_reach(radius: int | None, max_distance: float | None, weights: ArrayLike | None, bits: int) -> int | float:
+    """The one of the two ways to say how far a lookup reaches, checked: an int counts bits, a float is weighted."""
+    if (radius is None) == (max_distance is None):
+        raise InputError("give exactly one of radius (differing bits) and max_distance (weighted).")
+    if max_distance is not None:
+        return check_distance(max_distance)
+    assert radius is not None
+    if weights is not None:
+        raise InputError("radius counts differing bits, whatever they weigh. Use max_distance with weights.")
+    return check_radius(radius, bits)
+
+
 def check_ids(ids: ArrayLike, n: int | None = None) -> I64:
     """Ids as int64 (n,), all >= 0."""
     array = np.asarray(ids)

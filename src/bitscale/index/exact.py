@@ -15,10 +15,9 @@ from bitscale.errors import InputError
 from bitscale.index.base import (
     Hits,
     Neighbours,
-    check_distance,
     check_ids,
     check_k,
-    check_radius,
+    check_reach,
     check_segment_items,
     check_threads,
     refuse_other,
@@ -130,17 +129,13 @@ class ExactIndex(Contents):
         state = self._now() if where is None else self._narrowed(where)
         self.check_query(codes)
         used, threads = check_bits(bits, self.n_bits, "this index stores"), check_threads(threads)
-        if (radius is None) == (max_distance is None):
-            raise InputError("give exactly one of radius (differing bits) and max_distance (weighted).")
-        if max_distance is None:
-            assert radius is not None
-            if weights is not None:
-                raise InputError("radius counts differing bits, whatever they weigh. Use max_distance with weights.")
+        reach = check_reach(radius, max_distance, weights, used)
+        if isinstance(reach, int):
             call = self._calls.of(codes.codes() if isinstance(codes, Relaxed) else codes, used, None, "count")
-            limit = np.full(len(codes), check_radius(radius, used), np.int32)
+            limit = np.full(len(codes), reach, np.int32)
         else:
             call = self._calls.of(codes, used, weights)
-            limit = integer_limits(call, len(codes), check_distance(max_distance))
+            limit = integer_limits(call, len(codes), reach)
         plans = self._calls.plans(state, call, None, strategy)
         neighbours = self._kernel.lookup(state.view, plans, call.queries, limit, MODES[strategy], threads)
         return Neighbours(*neighbours)

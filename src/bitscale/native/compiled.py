@@ -58,10 +58,10 @@ class Prepared:
         n = len(packed)
         if packed.shape != (n, self._n_bytes):
             raise AssertionError("queries of another length")
-        found, stats = np.empty((2, n, self._k), np.int64), Stats()  # ids, then distances
-        places = address(packed), maybe_address(base), n, address(found)
+        hits, stats = np.empty((2, n, self._k), np.int64), Stats()  # ids, then distances
+        places = address(packed), maybe_address(base), n, address(hits)
         _check(self._run(self._at, *places, byref(stats)))
-        return found[0], found[1].view(np.float64), stats
+        return hits[0], hits[1].view(np.float64), stats
 
 
 class CompiledKernel:

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from bitscale import hamming
 from bitscale.codes import Codes, Relaxed, check_bits
-from bitscale.errors import InputError
 from bitscale.hamming import CostTerms
 from bitscale.index.base import (
     I64,
@@ -23,10 +22,9 @@ from bitscale.index.base import (
     Hits,
     Index,
     Neighbours,
-    check_distance,
     check_ids,
     check_k,
-    check_radius,
+    check_reach,
     refuse_missing,
     refuse_other,
     refuse_twice,
@@ -222,17 +220,12 @@ class RemoteIndex(Index):
         """All items within `radius` differing bits, or within a weighted `max_distance`, of each query."""
         self.check_query(codes)
         used = check_bits(bits, self.n_bits, "this index stores")
-        if (radius is None) == (max_distance is None):
-            raise InputError("give exactly one of radius (differing bits) and max_distance (weighted).")
-        if max_distance is None:
-            assert radius is not None
-            if weights is not None:
-                raise InputError("radius counts differing bits, whatever they weigh. Use max_distance with weights.")
-            terms = hamming.count_terms(codes, used)
-            limits = [check_radius(radius, used)] * len(codes)
+        reach = check_reach(radius, max_distance, weights, used)
+        if isinstance(reach, int):
+            terms, limits = hamming.count_terms(codes, used), [reach] * len(codes)
         else:
             terms = hamming.cost_terms(codes, used, weights)
-            limits = hamming.largest_sums(check_distance(max_distance), terms.base, terms.unit).tolist()
+            limits = hamming.largest_sums(reach, terms.base, terms.unit).tolist()
         return self._neighbours(terms, limits, self._among(where))
 
     def _neighbours(self, terms: CostTerms, limits: list[int], among: Among | None) -> Neighbours:
