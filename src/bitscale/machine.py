@@ -6,8 +6,6 @@ import ctypes
 import os
 from pathlib import Path
 
-import psutil
-
 M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # glibc's mallopt: heaps that threads may spread over; size of a large block
 LARGE = 1 << 18  # bytes
 CORES = "BITSCALE_CORES"  # set: take no more than so many, since other processes have the rest
@@ -22,6 +20,8 @@ def cores() -> int:
 
 def free_memory() -> int:
     """Bytes that may still be taken: what the system has, or less where the control group allows less."""
+    import psutil
+
     left = _left_in_group()
     available = int(psutil.virtual_memory().available)
     return available if left is None else min(available, left)

@@ -18,14 +18,14 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
-
-from filelock import FileLock
-from platformdirs import user_config_path
+from typing import TYPE_CHECKING, Any, Literal
 
 from bitscale.atomic import write_whole
 from bitscale.errors import CorruptFile, FileError, InputError
 from bitscale.server.identity import EVERYTHING, Identity
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 Role = Literal["read", "write"]
 ROLES: tuple[Role, ...] = ("read", "write")
@@ -54,6 +54,8 @@ class Key:
 
 def default_file() -> Path:
     """The user's own file of keys."""
+    from platformdirs import user_config_path
+
     return user_config_path("bitscale") / "keys.json"
 
 
@@ -154,6 +156,8 @@ class KeyFile:
         return meant[0]
 
     def _writing(self) -> FileLock:
+        from filelock import FileLock
+
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
