@@ -34,10 +34,6 @@ Place = Annotated[
         help="A collection (.bsc), the folder it was made of, or the address that it was pushed to.", show_default=False
     ),
 ]
-ModelOf = Annotated[
-    str | None,
-    typer.Option("--model", help="With an address: the model of its codes, as a file, a name, or a collection."),
-]
 Workers = Annotated[int | None, typer.Option(help="Processes that read pictures.", min=1, show_default="one a core")]
 Html = Annotated[Path | None, typer.Option("--html", help="Write a contact sheet: one HTML file with pictures.")]
 Open = Annotated[bool, typer.Option("--open", help="Show the contact sheet in the browser.")]

@@ -9,7 +9,7 @@ import typer
 
 from bitscale.cli.destinations import FIGURE, PAPER_PAGE, check_there
 from bitscale.cli.output import COULD_NOT, UsageError, emit, print_table, say
-from bitscale.cli.reproduce import one_line
+from bitscale.cli.progress import one_line
 from bitscale.data import datasets
 from bitscale.errors import InputError
 from bitscale.paper import Outcome, Places, Row, rows, select, small, whole_plan

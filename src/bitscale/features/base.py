@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bitscale.arrays import Float32, Pixels, Progress
 from bitscale.data.images import as_images, read
@@ -19,6 +20,7 @@ from bitscale.threads import ahead
 
 GIST_VERSION = 2  # the only features whose computation has changed
 AnyImages = Images | Sequence[Pixels] | Pixels
+Encodable = AnyImages | ArrayLike  # or vectors of one's own, (n, d)
 
 
 class Features(ABC):

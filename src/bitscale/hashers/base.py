@@ -26,6 +26,7 @@ from bitscale.data.origin import Origin
 from bitscale.data.split import check_seed
 from bitscale.errors import InputError, NotFitted
 from bitscale.features import Features, features_identity, make_features, pinned_name
+from bitscale.features.base import Encodable
 from bitscale.features.pixels import square_form
 from bitscale.hashers.emphasis import emphasised
 from bitscale.hashers.measured import Measured
@@ -147,21 +148,21 @@ class Hasher(ABC):
         """Weights of the bits for a search to which some attributes matter more: {"kind": 1.0, "colour": 0.2}, (q,)."""
         return emphasised(self.attributes, self.attribute_weights, emphasis)
 
-    def encode(self, images: Any) -> Codes:
+    def encode(self, images: Encodable) -> Codes:
         """The codes of images, or of float32 (n, d) with `features="none"`."""
         bits = [np.packbits(values >= 0, axis=1) for values in self._values(images)]
         n_bytes = (self.n_bits + 7) // 8
         packed = np.concatenate(bits) if bits else np.zeros((0, n_bytes), np.uint8)
         return Codes.from_packed(packed, self.bit_weights, n_bits=self.n_bits, model=self.fingerprint)
 
-    def relax(self, images: Any) -> Relaxed:
+    def relax(self, images: Encodable) -> Relaxed:
         """The codes before the sign: tanh of each projection over its spread in training, in [-1, 1]."""
         spread = self.arrays["spread"]
         blocks = [np.tanh(values / spread) for values in self._values(images)]
         values = np.concatenate(blocks) if blocks else np.zeros((0, self.n_bits))
         return Relaxed(values, self.bit_weights, model=self.fingerprint)
 
-    def encode_both(self, images: Any) -> tuple[Codes, Relaxed]:
+    def encode_both(self, images: Encodable) -> tuple[Codes, Relaxed]:
         """`encode` and `relax` in one pass."""
         values = np.concatenate([np.zeros((0, self.n_bits), np.float32), *self._values(images)])
         codes = Codes.from_packed(

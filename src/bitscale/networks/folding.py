@@ -11,7 +11,6 @@ from bitscale.arrays import Float32
 from bitscale.networks.layers import Layer, block
 
 Arrays = dict[str, Float32]
-_NORM = ("weight", "bias", "running_mean", "running_var")
 
 
 def folded_layers(layers: Sequence[Layer]) -> list[Layer]:

@@ -6,7 +6,6 @@ multi      all gallery pictures; ranks are of pictures, and MAP is told beside
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any, Protocol
@@ -171,11 +170,6 @@ def of_vectors(values: NDArray[np.float32]) -> Far:
         return np.concatenate([block for _, block in squared_blocks(asked, there)])
 
     return far
-
-
-def mean_rates(matches: Sequence[Match]) -> dict[int, float]:
-    """The mean of several splits."""
-    return {k: float(np.mean([one.rates[k] for one in matches])) for k in matches[0].rates}
 
 
 def _named(people: People, rows: Int) -> str:

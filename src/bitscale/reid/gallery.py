@@ -21,7 +21,7 @@ from bitscale.collection import Collection
 from bitscale.collection.ingest.sync import Changes
 from bitscale.collection.ingest.versions import note_versions
 from bitscale.collection.items import Item, Skipped
-from bitscale.collection.where import Condition, conditions_of, period
+from bitscale.collection.where import Condition, Where, conditions_of, period
 from bitscale.data.image_files import FileImages
 from bitscale.data.people import People
 from bitscale.errors import InputError
@@ -146,7 +146,7 @@ def sighting_of(item: Item, distance: float) -> Sighting:
     )
 
 
-def moments(where: Any) -> list[Condition]:
+def moments(where: Where) -> list[Condition]:
     """Conditions in which a date beside `time`, as `who` prints it (UTC), is the seconds that a gallery holds.
 
     2024-05-01 is the whole day, 2024-05-01T13:45 the whole minute.
@@ -164,12 +164,12 @@ def moments(where: Any) -> list[Condition]:
     return conditions
 
 
-def among(gallery: Collection, where: Any) -> list[Any]:
-    """The conditions under which to look: an item names a person, and `where` holds; some item must be left."""
-    given = [where] if isinstance(where, str) else where or []
-    conditions = [Condition(PERSON, "!=", None), *(moments(given) if given else [])]
+def among(gallery: Collection, where: Where | None) -> list[Condition]:
+    """The conditions of a search for persons: an item names a person, and `where` holds; some item must be left."""
+    conditions = [Condition(PERSON, "!=", None), *(moments(where) if where else [])]
     if not len(gallery.select(conditions)):
-        asked = f" for which {' and '.join(map(str, given))} holds" if given else ""
+        typed = [where] if isinstance(where, str | Condition) else where or []
+        asked = f" for which {' and '.join(map(str, typed))} holds" if typed else ""
         raise InputError(
             f"{gallery.path.name} holds no picture of a known person{asked}. Widen --where, or take in a gallery with "
             "`bitscale reid index`."

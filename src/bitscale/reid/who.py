@@ -20,7 +20,7 @@ import numpy as np
 
 from bitscale.codes import Relaxed
 from bitscale.collection import Collection
-from bitscale.collection.where import Condition
+from bitscale.collection.where import Condition, Where
 from bitscale.errors import InputError
 from bitscale.hamming import distances
 from bitscale.hashers.picture_codes import check_takes_pictures, encode_files
@@ -85,7 +85,7 @@ def who(
     *,
     k: int = 5,
     bits: int | None = None,
-    where: Any = None,
+    where: Where | None = None,
 ) -> list[Answer]:
     """The k nearest persons to each query, which is one picture or a sequence of them, by their paths."""
     if k < 1:

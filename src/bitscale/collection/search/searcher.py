@@ -17,6 +17,7 @@ from bitscale.collection.search.order import Ordered, Overtaken, Ranking, ordere
 from bitscale.collection.search.queries import Encoded, Encoder, Searchable
 from bitscale.collection.search.results import Results
 from bitscale.collection.search.source import Source, Told
+from bitscale.collection.where import Where
 from bitscale.errors import BitscaleError, FileError, ModelMismatch
 from bitscale.hashers import Hasher
 from bitscale.index.base import Hits, Index, check_k
@@ -33,7 +34,7 @@ class Wanted:
 
     k: int = 10
     bits: int | None = None  # None: all
-    where: Any = None
+    where: Where | None = None
     radius: int | None = None
     max_distance: float | None = None
     weights: ArrayLike | None = None  # None: the model's
@@ -99,10 +100,15 @@ class Searcher:
         """End the processes that read pictures."""
         self._encoder.close()
 
+    def encode(self, given: Searchable) -> Encoded:
+        """Codes of queries, made as a search would make them."""
+        return self._encoder.encode(given)
+
     def search(
         self, given: Searchable, wanted: Wanted, *, skip_unread: bool = False, progress: Progress | None = None
     ) -> Results:
         """The matches of every query; see `Collection.search`."""
+        given = list(given) if isinstance(given, Iterator) else given  # it may be encoded twice
         for last in (False, True):
             try:
                 encoded = self._encoder.encode(given, skip_unread=skip_unread, progress=progress)
@@ -162,7 +168,7 @@ class Searcher:
             for query in encoded.queries
         ]
 
-    def _among(self, where: Any, state: object) -> tuple[object, int]:
+    def _among(self, where: Where, state: object) -> tuple[object, int]:
         """The filter for `where` and how many it lets through; kept until the next commit, or another thread's."""
         key = repr(where), state
         last, prepared, passing = self._filter

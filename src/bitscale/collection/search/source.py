@@ -5,12 +5,13 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from bitscale.collection.items import Item
 from bitscale.collection.search.explain import Standards
 from bitscale.collection.search.version import Version
 from bitscale.collection.store.seen import Seen
+from bitscale.collection.where import Where
 from bitscale.index.base import Index
 from bitscale.index.engines.address import Address
 from bitscale.pictures.pool import Pool
@@ -50,7 +51,7 @@ class Source(Protocol):
     def held(self) -> AbstractContextManager[object]:
         """A while in which one version is seen, whatever others do."""
 
-    def narrowed(self, where: Any) -> tuple[object, int]:
+    def narrowed(self, where: Where) -> tuple[object, int]:
         """A filter for the index, and how many items it lets through."""
 
     def at_path(self, path: str) -> int | None:

@@ -36,7 +36,7 @@ AT = "/v1/collections/{collection}/search"
 async def search(home: HomeOf, body: Search) -> JsonAnswer:
     """The items nearest to an item, words, a code, or relaxed values."""
     if body.text is not None:  # through a network, as pictures go
-        return JsonAnswer(await home.look(lambda photos: find(photos, home, Query.of_text(body.text or ""), body)))
+        return JsonAnswer(await home.look(lambda photos: find_one(photos, home, body)))
     if not is_quick(body):
         return JsonAnswer(await home.read(lambda photos: find_one(photos, home, body)))
     alike = ("codes", body.model, body.k, body.bits) if body.code is not None else ("each",)
@@ -133,7 +133,7 @@ def query_of(body: Asking, home: Home, photos: Collection) -> Searchable:
     if body.id is not None:
         return body.id
     if body.text is not None:
-        return photos.hasher.encode_words([body.text])[1]
+        return Query.of_text(body.text)
     space = home.space(photos, body.model or "")
     if body.relaxed is not None:
         if len(body.relaxed) != space.n_bits:
