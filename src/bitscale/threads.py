@@ -60,8 +60,8 @@ def ahead(work: Callable[[Part], Made], parts: Iterable[Part], threads: int, mos
     stopped: list[bool] = []
 
     def serve() -> None:
-        while (given := todo.get()) is not None and not stopped:
-            part, box = given
+        while (task := todo.get()) is not None and not stopped:
+            part, box = task
             try:
                 box.put((work(part), None))
             except BaseException as error:

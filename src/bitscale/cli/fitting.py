@@ -22,8 +22,10 @@ def check_choice(model: str | None, bits: int | None, features: str | None) -> N
     if bits is not None and not 1 <= bits <= MAX_BITS:
         raise UsageError(f"--bits must be between 1 and {MAX_BITS}. Got {bits}.")
     if model is not None and (bits is not None or features is not None):
-        said = "--bits" if bits is not None else "--features"
-        raise UsageError(f"{said} is for codes fitted on the pictures, and a model has its own. Leave one of them out.")
+        option = "--bits" if bits is not None else "--features"
+        raise UsageError(
+            f"{option} is for codes fitted on the pictures, and a model has its own. Leave one of them out."
+        )
 
 
 def check_same(photos: Collection, model: str | None, bits: int | None, features: str | None) -> None:
@@ -37,9 +39,9 @@ def check_same(photos: Collection, model: str | None, bits: int | None, features
     other_bits = bits is not None and bits != photos.n_bits
     known = features_identity(photos.hasher.features) if features is not None else ""
     if other_bits or (features is not None and features_identity(pinned_name(features)) != known):
-        said = "--bits" if other_bits else "--features"
+        option = "--bits" if other_bits else "--features"
         raise InputError(
-            f"{home} has its codes already: {said} is for a new collection. Leave it out, or make another with -c. "
+            f"{home} has its codes already: {option} is for a new collection. Leave it out, or make another with -c. "
             f"`bitscale search --bits` compares fewer bits of the codes that are there."
         )
 
@@ -57,8 +59,8 @@ def check_sources(home: Path, sources: list[Path]) -> None:
     """Refuse to make a collection of nothing."""
     missing = [path for path in sources if not path.exists()]
     if missing or not sources:
-        what = f"there is nothing at {missing[0]}" if missing else f"there is no collection {home} yet"
-        raise InputError(f"{what}. Give a folder of pictures.")
+        problem = f"there is nothing at {missing[0]}" if missing else f"there is no collection {home} yet"
+        raise InputError(f"{problem}. Give a folder of pictures.")
 
 
 def fitted(

@@ -89,14 +89,14 @@ def open_place(place: str, model: str | None = None) -> Collection | EngineColle
     return open_for_reading(Path(place))
 
 
-def model_of(given: str) -> Hasher:
+def model_of(name: str) -> Hasher:
     """A model by its file, its name, or a collection that has it."""
     from bitscale.hashers import load_hasher
 
-    if Path(given).is_dir():
-        with open_for_reading(Path(given)) as photos:
+    if Path(name).is_dir():
+        with open_for_reading(Path(name)) as photos:
             return photos.hasher
-    return load_hasher(given)
+    return load_hasher(name)
 
 
 def open_for_reading(path: Path) -> Collection:

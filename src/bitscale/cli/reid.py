@@ -132,8 +132,8 @@ def index(
     with open_for_writing(collection) as gallery, progress_bar(as_json) as show:
         other = model is not None and not created and load_hasher(model).fingerprint != gallery.model
         if other or (codes_only and not gallery.codes_only):
-            said = "--model" if other else "--codes-only"
-            raise UsageError(f"{collection} is there already, and {said} is for a new gallery. Leave it out.")
+            option = "--model" if other else "--codes-only"
+            raise UsageError(f"{collection} is there already, and {option} is for a new gallery. Leave it out.")
         changes = take_in(
             gallery, people, workers=workers, progress=lambda done, total: show("reading crops", done, total)
         )
@@ -246,8 +246,8 @@ def measure(
         raise UsageError(f"--bits takes lengths such as 64,32,16. Got {bits!r}.") from None
     if choosing and protocol:
         raise UsageError("--choosing takes persons that no split tests on; a --protocol names its own. Use one.")
-    given = named_values(setting or [], "--set", "iterations=2000")
-    asked = Asked(method, lengths, features, recipe, given, teacher=teacher)
+    settings = named_values(setting or [], "--set", "iterations=2000")
+    asked = Asked(method, lengths, features, recipe, settings, teacher=teacher)
     people = prepared(asked, loaded(source, style, csv))
     how = How("multi" if multi or protocol not in (None, PAPER, TESTSETS) else "single")
     with training_bar(as_json) as show:

@@ -61,8 +61,8 @@ class Calls:
         how: dict[str, Any] = {"k": k, "bits": bits, "where": where, "radius": radius, "max_distance": max_distance}
         how |= {"weights": weights if weights is None else [float(one) for one in weights], "emphasis": emphasis}
         if picture is None:
-            what = _query({"id": id, "text": text, "code": code, "relaxed": relaxed, "model": model})
-            return Call("POST", f"{self.at}/search", body=_given({**what, **how, "explain": explain}))
+            query = _query({"id": id, "text": text, "code": code, "relaxed": relaxed, "model": model})
+            return Call("POST", f"{self.at}/search", body=_given({**query, **how, "explain": explain}))
         if isinstance(where, Mapping):
             how["where"] = [f"{name}={_typed(value)}" for name, value in where.items()]
         how["emphasis"] = None if emphasis is None else json.dumps(dict(emphasis))

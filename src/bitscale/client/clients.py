@@ -164,13 +164,13 @@ class Remote:
         """Groups of duplicates, or how far the search for them is."""
         return self._client.send(self._calls.duplicates(within))
 
-    def learn(self, **said: Any) -> Any:
+    def learn(self, **options: Any) -> Any:
         """See `Calls.learn`."""
-        return self._client.send(self._calls.learn(**said))
+        return self._client.send(self._calls.learn(**options))
 
-    def mark(self, **said: Any) -> Any:
+    def mark(self, **options: Any) -> Any:
         """See `Calls.mark`."""
-        return self._client.send(self._calls.mark(**said))
+        return self._client.send(self._calls.mark(**options))
 
     def marks(self) -> Any:
         """The marks that are kept."""
@@ -192,5 +192,5 @@ def _error(answer: httpx.Response) -> ServiceError:
 
 
 def _unreachable(address: str, error: Exception) -> ServiceError:
-    said = str(error) or type(error).__name__
-    return ServiceError(f"{address} does not answer ({said}). Is `bitscale serve` running there?", 0, "Unreachable")
+    reason = str(error) or type(error).__name__
+    return ServiceError(f"{address} does not answer ({reason}). Is `bitscale serve` running there?", 0, "Unreachable")

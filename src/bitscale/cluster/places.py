@@ -45,13 +45,13 @@ class Fetched(NamedTuple):
 def find(inputs: Iterable[str]) -> list[Found]:
     """The pictures and tar files at or below each of the inputs, in order; nothing is opened."""
     files: list[Found] = []
-    for given in inputs:
-        some = _in_store(given) if URL.match(given) else _on_disk(given)
-        if not some:
+    for place in inputs:
+        there = _in_store(place) if URL.match(place) else _on_disk(place)
+        if not there:
             raise DataError(
-                f"no picture and no {TAR} file is at {given}. Known endings: {', '.join(sorted(SUFFIXES))}."
+                f"no picture and no {TAR} file is at {place}. Known endings: {', '.join(sorted(SUFFIXES))}."
             )
-        files += some
+        files += there
     return files
 
 

@@ -42,7 +42,7 @@ def refuse_files(connection: apsw.Connection, rows: Sequence[Row], unread: int) 
     """Where a collection keeps codes only, refuse rows that tell something of a file."""
     if connection.execute("SELECT 1 FROM notes WHERE key = ?", (CODES_ONLY,)).get is None:
         return
-    if unread or any(any(told is not None and told != 0 for told in row[1:5]) for row in rows):
+    if unread or any(any(value is not None and value != 0 for value in row[1:5]) for row in rows):
         raise InputError(
             "this collection keeps codes only: no path, content hash, size or time of a file. Give codes, labels and "
             "metadata alone."

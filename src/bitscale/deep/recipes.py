@@ -79,16 +79,16 @@ class Recipe:
         """Pictures of many sizes, or large ones, are brought to the 64x64 that the paper prints, all of each."""
         if self._given_side() or self.name == "persons" or (seen.one_size and max(seen.size) <= LARGEST):
             return Choice({})
-        what = f"pictures of {seen.size[0]}x{seen.size[1]}" if seen.one_size else "pictures of many sizes"
-        return Choice({"input_size": SMALL, "input_fit": "stretch"}, (f"input_size={SMALL} ({what}, stretched)",))
+        sizes = f"pictures of {seen.size[0]}x{seen.size[1]}" if seen.one_size else "pictures of many sizes"
+        return Choice({"input_size": SMALL, "input_fit": "stretch"}, (f"input_size={SMALL} ({sizes}, stretched)",))
 
     def _given_side(self) -> int:
         network = self.given.get("network")
         return int(self.given.get("input_size", 0)) or (SIZE if network in BACKBONES else 0)
 
     def __str__(self) -> str:
-        given = ", ".join(f"{name}={json.dumps(value)}" for name, value in sorted(self.given.items()))
-        return f"{self.name} with {given}" if given else self.name
+        settings = ", ".join(f"{name}={json.dumps(value)}" for name, value in sorted(self.given.items()))
+        return f"{self.name} with {settings}" if settings else self.name
 
 
 def look(images: Any, label_names: tuple[str, ...], *, vectors: bool) -> Seen:
@@ -127,11 +127,11 @@ def _ours(parts: Parts, vectors: bool, seen: Seen | None) -> Choice:
     shift = side // 8 if seen.natural else side // 14
     steps = PASSES * seen.n_images / BATCH * min(1.0, PIXELS / area)
     iterations = max(round(steps, -2), LEAST_ITERATIONS)
-    what = "pictures in colour" if seen.natural else "grey, or named by single characters"
+    kind = "pictures in colour" if seen.natural else "grey, or named by single characters"
     settings |= {"precision": "bfloat16"} if seen.bfloat16 and side >= BRIEF_SIDE else {}
     reasons = (
-        f"shift={shift} ({side} pixels; {what})",
-        f"flip={str(seen.natural).lower()} ({what})",
+        f"shift={shift} ({side} pixels; {kind})",
+        f"flip={str(seen.natural).lower()} ({kind})",
         f"iterations={int(iterations)} ({seen.n_images:,} images of {seen.size[0]}x{seen.size[1]})",
         "precision=bfloat16 (this processor has it)",
     )

@@ -56,10 +56,10 @@ def make_features(
         features: Features = JointFeatures(name) if name.startswith(JOINT) else OwnFeatures(name)
         features.cache = None if cache is None else Path(cache)
         return features
-    kind, _, said = name.partition("@")
-    if said and not said.isdecimal():
+    kind, _, side = name.partition("@")
+    if side and not side.isdecimal():
         raise InputError(f"what follows @ must be an image size in pixels, as in gist@64. Got {name!r}.")
-    features = _make(kind, int(said) if said else None, None if weights is None else Path(weights), version)
+    features = _make(kind, int(side) if side else None, None if weights is None else Path(weights), version)
     features.cache = None if cache is None else Path(cache)
     return features
 

@@ -157,16 +157,16 @@ def manner_of(file: Path, network: Network, settings: dict[str, Any] | None = No
 
 def _layout(about: dict[str, Any], shape: tuple[int | None, ...], beside: Path) -> bool:
     """Whether channels come before rows and columns."""
-    said = about.get("layout")
-    if said is None and (shape[1] == 3) != (shape[3] == 3):
+    layout = about.get("layout")
+    if layout is None and (shape[1] == 3) != (shape[3] == 3):
         return shape[1] == 3
     if 3 not in (shape[1], shape[3]) and None not in (shape[1], shape[3]):
         raise InputError(f"the network of {beside.stem} takes the shape {shape}, and pictures have three channels.")
-    if said not in ("NCHW", "NHWC"):
+    if layout not in ("NCHW", "NHWC"):
         raise InputError(f'say "layout": "NCHW" or "NHWC" in {beside}: the input of shape {shape} does not tell.')
-    if shape[1 if said == "NCHW" else 3] not in (None, 3):
-        raise InputError(f"{beside} says {said}, but the input has the shape {shape}: pictures have three channels.")
-    return bool(said == "NCHW")
+    if shape[1 if layout == "NCHW" else 3] not in (None, 3):
+        raise InputError(f"{beside} says {layout}, but the input has the shape {shape}: pictures have three channels.")
+    return bool(layout == "NCHW")
 
 
 def _three(values: Any, name: str, beside: Path) -> Float32:

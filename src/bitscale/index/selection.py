@@ -50,19 +50,19 @@ class Selection:
         last = self._last
         if last is not None and last[0] is state:
             return last[1]
-        kept, parts, allowed = {}, [], []
+        selections, parts, allowed = {}, [], []
         for segment, alive in zip(state.segments, state.alive, strict=True):
             selected = self._kept.get(segment)
             if selected is None:
                 selected = self._find(segment, state.change, builder)
-            kept[segment] = selected
+            selections[segment] = selected
             part = _part(segment, alive, selected)
             if part[2]:
                 parts.append(part)
                 allowed.append(None if isinstance(selected, Extract) else selected)
         planners = (*state.planners, *(last[1].planners if last else ()))
         narrowed = make_state(parts, builder, state.change, planners, allowed)
-        self._kept, self._last = kept, (state, narrowed)
+        self._kept, self._last = selections, (state, narrowed)
         return narrowed
 
     def _find(self, segment: Segment, change: int, builder: Builder) -> Extract | U64:

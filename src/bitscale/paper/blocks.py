@@ -83,7 +83,7 @@ def to_markdown(blocks: Sequence[Block], pictures: str = "") -> str:
             lines += ["| " + " | ".join(_marked(entry) for entry in row) + " |" for row in block.rows]
             parts.append("\n".join(lines) + "\n")
         else:
-            parts += [f"![{said}]({pictures}{file.name})\n" for file, said in block.files]
+            parts += [f"![{caption}]({pictures}{file.name})\n" for file, caption in block.files]
     return "\n".join(parts)
 
 
@@ -111,9 +111,9 @@ def _html(block: Block) -> str:
     if isinstance(block, Grid):
         return _table(block)
     shown = "".join(
-        f'<figure><img src="data:image/png;base64,{base64.b64encode(file.read_bytes()).decode()}" alt="{escape(said)}">'
-        f"<figcaption>{escape(said)}</figcaption></figure>"
-        for file, said in block.files
+        f'<figure><img src="data:image/png;base64,{base64.b64encode(file.read_bytes()).decode()}" alt="{escape(says)}">'
+        f"<figcaption>{escape(says)}</figcaption></figure>"
+        for file, says in block.files
     )
     return f'<div class="pictures">{shown}</div>'
 

@@ -44,24 +44,24 @@ class Fitted:
 
 def new_hasher(training: Training, cache: Path | None = None) -> Hasher:
     """A hasher as the training asks for, not yet fitted."""
-    given: dict[str, Any] = dict(training.settings)
+    settings: dict[str, Any] = dict(training.settings)
     if training.deep:
-        given |= {"recipe": training.recipe, **RESIZED.get(training.dataset, {})}
+        settings |= {"recipe": training.recipe, **RESIZED.get(training.dataset, {})}
     if training.iterations is not None:
-        given["iterations"] = training.iterations
+        settings["iterations"] = training.iterations
     hasher = make_hasher(
-        training.method, n_bits=training.n_bits, features=training.features, seed=training.seed, **given
+        training.method, n_bits=training.n_bits, features=training.features, seed=training.seed, **settings
     )
     hasher.extractor.cache = cache
     return hasher
 
 
-def fit(training: Training, images: Labelled, runs: Path, told: Told | None = None) -> Fitted:
+def fit(training: Training, images: Labelled, runs: Path, tell: Told | None = None) -> Fitted:
     """The model of a training: the one that is kept, or a new one, gone on with where one was begun."""
     folder, cache = runs / training.name, runs / "features"
-    kept = kept_model(training, folder, cache)
-    if kept is not None:
-        return kept
+    earlier = kept_model(training, folder, cache)
+    if earlier is not None:
+        return earlier
     hasher = new_hasher(training, cache)
     asked = _settings(hasher)  # before the recipe looks at the images
     before, start = _spent(folder), time.perf_counter()
@@ -70,7 +70,7 @@ def fit(training: Training, images: Labelled, runs: Path, told: Told | None = No
         history: list[dict[str, Any]] = []
     else:
         try:
-            before = _fit_deep(hasher, images, folder, before, told)
+            before = _fit_deep(hasher, images, folder, before, tell)
         except BaseException:
             _keep_spent(folder, before + time.perf_counter() - start)
             raise
@@ -79,12 +79,12 @@ def fit(training: Training, images: Labelled, runs: Path, told: Told | None = No
     return _keep(hasher, folder, asked, seconds, history)
 
 
-def _fit_deep(hasher: Any, images: Labelled, folder: Path, before: float, told: Told | None) -> float:
+def _fit_deep(hasher: Any, images: Labelled, folder: Path, before: float, tell: Told | None) -> float:
     """Train from the checkpoint that lies there, or anew where it is of another training; the seconds spent before."""
 
     def show(now: Any) -> None:
-        if told:
-            told(now.seconds_left, f"step {now.step:,} of {now.steps:,}, loss {now.loss:.3f}")
+        if tell:
+            tell(now.seconds_left, f"step {now.step:,} of {now.steps:,}, loss {now.loss:.3f}")
 
     there = (folder / CHECKPOINTS[0]).is_file()
     if there:

@@ -213,13 +213,13 @@ def _asked(cell: Cell, word: str) -> bool:
 
 def small(cells: Iterable[Cell]) -> tuple[Cell, ...]:
     """A small version on the bundled sample: two lengths, few iterations, nothing that needs files of others."""
-    kept = [
+    small_cells = [
         cell.small(QUICK_ITERATIONS)
         for cell in cells
         if cell.bits in QUICK_BITS and not (cell.method in CNN or cell.second or cell.settings) and cell.metric == "map"
     ]
-    by_name = {(cell.method, cell.bits, cell.recipe, cell.held_out): cell for cell in reversed(kept)}
-    return tuple(dict.fromkeys(by_name[(c.method, c.bits, c.recipe, c.held_out)] for c in kept))
+    by_name = {(cell.method, cell.bits, cell.recipe, cell.held_out): cell for cell in reversed(small_cells)}
+    return tuple(dict.fromkeys(by_name[(c.method, c.bits, c.recipe, c.held_out)] for c in small_cells))
 
 
 def asked_tables(what: Sequence[str], quick: bool = False) -> tuple[str, ...]:

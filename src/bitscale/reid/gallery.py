@@ -106,8 +106,8 @@ def _kept(gallery: Collection) -> Counter[tuple[str, bytes]]:
 
 
 def _mark(metadata: Mapping[str, Any], code: NDArray[np.uint8]) -> tuple[str, bytes]:
-    told = {name: metadata[name] for name in (PERSON, CAMERA, TIME) if name in metadata}
-    return json.dumps(told, sort_keys=True), code.tobytes()
+    facts = {name: metadata[name] for name in (PERSON, CAMERA, TIME) if name in metadata}
+    return json.dumps(facts, sort_keys=True), code.tobytes()
 
 
 def facts_of(people: People, i: int) -> dict[str, Any]:

@@ -65,8 +65,8 @@ class Made:
     def __str__(self) -> str:
         if self.network is None:
             return self.features
-        told = f"`{self.recipe}`, {self.network}, {self.optimizer}, {self.iterations:,} iterations"
-        return told if self.features == "pixels" else f"{told}, on {self.features}"
+        made_by = f"`{self.recipe}`, {self.network}, {self.optimizer}, {self.iterations:,} iterations"
+        return made_by if self.features == "pixels" else f"{made_by}, on {self.features}"
 
 
 @dataclass(frozen=True)
@@ -203,5 +203,5 @@ def markdown(rows: Sequence[Line]) -> str:
 
 
 def _steps(show: Callable[[str], None], asked: Asked, number: int) -> Callable[[Any], None]:
-    what = f"{asked.name}, split {number}"
-    return lambda p: show(f"{what}: step {p.step:,} of {p.steps:,}, loss {p.loss:.3g}, {p.seconds_left / 60:.0f} min")
+    title = f"{asked.name}, split {number}"
+    return lambda p: show(f"{title}: step {p.step:,} of {p.steps:,}, loss {p.loss:.3g}, {p.seconds_left / 60:.0f} min")

@@ -48,8 +48,8 @@ def train_persons(hasher: Hasher, people: People, *, run: Path | None = None, pr
     in `run`, or below BITSCALE_RUNS.
     """
     size = getattr(hasher.settings, "size", None) if hasher.features == "pixels" else None
-    kept, dropped = trainable(people)
-    crops = kept if size is None else kept.at(size)
+    learned_from, dropped = trainable(people)
+    crops = learned_from if size is None else learned_from.at(size)
     train = crops.labelled()
     if people.vectors is not None:
         train = replace(train, taught=lessons(crops, hasher.n_bits, hasher.seed))

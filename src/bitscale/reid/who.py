@@ -75,8 +75,8 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        told = [candidate.to_dict() for candidate in self.candidates]
-        return {"query": self.name, "pictures": list(self.pictures), "bits": self.bits, "candidates": told}
+        candidates = [candidate.to_dict() for candidate in self.candidates]
+        return {"query": self.name, "pictures": list(self.pictures), "bits": self.bits, "candidates": candidates}
 
 
 def who(

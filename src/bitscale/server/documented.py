@@ -44,7 +44,7 @@ def told(model: type[BaseModel], status: int = 200, words: str = "done") -> Resp
 def errors(*statuses: int) -> Responses:
     """The errors of a route, besides those that any may have."""
     words = ALWAYS | {status: WORDS[status] for status in statuses}
-    return {status: {"model": Error, "description": said} for status, said in words.items()}
+    return {status: {"model": Error, "description": description} for status, description in words.items()}
 
 
 def file_of(*kinds: str, words: str = "the file") -> Responses:
@@ -62,8 +62,8 @@ def parameters(model: type[BaseModel]) -> dict[str, Any]:
 
     asked.__annotations__["how"] = Annotated[model, Query()]
     app.get("/")(asked)
-    told: dict[str, Any] = {"parameters": app.openapi()["paths"]["/"]["get"]["parameters"]}
-    return told
+    described: dict[str, Any] = {"parameters": app.openapi()["paths"]["/"]["get"]["parameters"]}
+    return described
 
 
 @lru_cache
@@ -82,8 +82,8 @@ def read_parameters(model: type[Parameters], query: bytes) -> Parameters:
 
 
 def _parameters(model: type[Parameters], query: bytes) -> Parameters:
-    given, many = QueryParams(query), repeating(model)
-    table = {name: given.getlist(name) if name in many else given[name] for name in given}
+    parsed, many = QueryParams(query), repeating(model)
+    table = {name: parsed.getlist(name) if name in many else parsed[name] for name in parsed}
     try:
         return model.model_validate(table)
     except ValidationError as error:

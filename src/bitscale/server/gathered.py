@@ -93,12 +93,12 @@ class Gathered:
 
     async def _by_thread(self, task: Task, some: Waiting) -> None:
         try:
-            told = await self._away(task)
+            outcomes = await self._away(task)
         except Exception as error:  # no thread is to be had, or it takes too long
-            told = [(None, error)] * len(some)
+            outcomes = [(None, error)] * len(some)
         finally:
             self._thread = None
-        tell(some, told)
+        tell(some, outcomes)
         self._answer()
 
 
@@ -112,9 +112,9 @@ def outcomes(work: Work, asked: Sequence[Any]) -> list[Outcome]:
     return [outcomes(work, [one])[0] for one in asked]
 
 
-def tell(some: Waiting, told: Sequence[Outcome]) -> None:
+def tell(some: Waiting, outcomes: Sequence[Outcome]) -> None:
     """Give each request its own answer or error."""
-    for (_, answer), (done, error) in zip(some, told, strict=True):
+    for (_, answer), (done, error) in zip(some, outcomes, strict=True):
         if answer.done():  # given up meanwhile
             continue
         if error is None:

@@ -178,8 +178,8 @@ class Homes:
         self._ending = threading.Event()
         self._watch = threading.Thread(target=self._look_after, name="bitscale watch", daemon=True)
         try:
-            for given in paths:
-                name, place = named(os.fspath(given))
+            for path in paths:
+                name, place = named(os.fspath(path))
                 if name in self._homes:
                     raise InputError(f"two collections are named {name!r}. Name one: OTHER={place}")
                 self._homes[name] = Home(name, place, settings, self.searching, self.pictures)
@@ -236,16 +236,16 @@ def opened(place: str, settings: Settings) -> Collection:
     return cast(Collection, EngineCollection(index, hasher))  # reads as a Collection does; `writable` is False
 
 
-def named(given: str) -> tuple[str, str]:
+def named(word: str) -> tuple[str, str]:
     """The name and the place of a collection: NAME=PLACE, or a path whose last part without .bsc is the name."""
-    name, equals, place = given.partition("=")
-    if is_address(given):
-        return parse_address(given).name, given
-    if not equals or os.path.exists(given) or not NAME.fullmatch(name):
-        place = given
+    name, equals, place = word.partition("=")
+    if is_address(word):
+        return parse_address(word).name, word
+    if not equals or os.path.exists(word) or not NAME.fullmatch(name):
+        place = word
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(os.path.abspath(place)).name.removesuffix(".bsc")).strip("-.")
     if not NAME.fullmatch(name):
-        raise InputError(f"{given!r} gives no name that can stand in an address. Name it: photos={place}")
+        raise InputError(f"{word!r} gives no name that can stand in an address. Name it: photos={place}")
     return name, place if is_address(place) else os.path.abspath(place)
 
 

@@ -135,8 +135,8 @@ class KeyFile:
             raise InputError(f"a key's name must be 1 to 100 printable characters. Got {name!r:.120}.")
         secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
         created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        given: Role = "write" if role == "write" else "read"
-        key = Key(secrets.token_hex(6), name, hash_of(secret), given, tuple(collections) or EVERYTHING, created)
+        checked: Role = "write" if role == "write" else "read"
+        key = Key(secrets.token_hex(6), name, hash_of(secret), checked, tuple(collections) or EVERYTHING, created)
         self.all()  # so that no lock is left beside a file of others
         with self._writing():
             self._write([*self.all(), key])

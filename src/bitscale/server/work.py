@@ -64,7 +64,7 @@ class Threads:
         self._executor.shutdown(wait=True, cancel_futures=True)
 
 
-def tell(loop: asyncio.AbstractEventLoop, what: Callable[..., None], *about: object) -> None:
+def tell(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *about: object) -> None:
     """Have the event loop do something, from another thread; one that is closed has nobody waiting."""
     with suppress(RuntimeError):
-        loop.call_soon_threadsafe(what, *about)
+        loop.call_soon_threadsafe(call, *about)

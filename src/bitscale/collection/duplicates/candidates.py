@@ -35,8 +35,8 @@ def candidates(index: Index, ids: Int, packed: U8, sights: Sights, within: float
 
     within   share of the largest distance up to which codes are near; None: as near as few random pairs are
     """
-    lots = [np.empty((0, 2), np.int64), *by_code(index, ids, packed, within, tell), *by_hash(ids, sights, tell)]
-    pairs = np.sort(np.concatenate(lots), axis=1)
+    blocks = [np.empty((0, 2), np.int64), *by_code(index, ids, packed, within, tell), *by_hash(ids, sights, tell)]
+    pairs = np.sort(np.concatenate(blocks), axis=1)
     return np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
 
 

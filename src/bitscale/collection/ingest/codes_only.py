@@ -40,8 +40,8 @@ def take_codes(
         note_versions(collection)
     with closing(encode_files(collection.hasher, paths, workers=workers, batch=batch, limits=limits)) as batches:
         for some in batches:
-            told = [owner(paths[place]) for place in some.places]
-            items = [NewItem(labels=tuple(labels), metadata=metadata) for labels, metadata in told]
+            words = [owner(paths[place]) for place in some.places]
+            items = [NewItem(labels=tuple(labels), metadata=metadata) for labels, metadata in words]
             if items:
                 collection.apply(codes=some.codes, items=items)
             unread += [Skipped(paths[place], 0, 0, error.reason) for place, error in some.broken]

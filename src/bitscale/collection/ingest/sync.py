@@ -121,8 +121,8 @@ def _codes_only(
 ) -> Changes:
     def owner(path: str) -> tuple[Sequence[str], Mapping[str, Any]]:
         named = labels(path) if callable(labels) else labels
-        told = metadata(path) if callable(metadata) else metadata
-        return named or (), told or {}
+        own = metadata(path) if callable(metadata) else metadata
+        return named or (), own or {}
 
     added, unread = take_codes(collection, roots, owner, workers=workers, batch=batch, limits=limits, progress=progress)
     return Changes(added=added, skipped=unread)
@@ -136,7 +136,7 @@ class _Owner:
 
     def item(self, path: str, picture: Picture, before: Known | None) -> NewItem:
         """The item of a picture."""
-        kept: NewItem = self._back(picture.content) if before is None else self.collection.item(before.id)
+        known: NewItem = self._back(picture.content) if before is None else self.collection.item(before.id)
         labels = self.labels(path) if callable(self.labels) else self.labels
         metadata = self.metadata(path) if callable(self.metadata) else self.metadata
         return NewItem(
@@ -144,8 +144,8 @@ class _Owner:
             picture.content,
             in_range(picture.size),
             in_range(picture.modified),
-            kept.labels if labels is None else tuple(labels),
-            kept.metadata if metadata is None else metadata,
+            known.labels if labels is None else tuple(labels),
+            known.metadata if metadata is None else metadata,
         )
 
     def _back(self, content: bytes) -> NewItem:
@@ -189,8 +189,8 @@ def _commit(
     for row, (place, picture) in enumerate(zip(batch.places, batch.pictures, strict=True)):
         file, before = todo[place]
         if before is not None and before.content == picture.content:
-            kept = _plain(collection.item(before.id))
-            update.append((before.id, replace(kept, size=in_range(picture.size), modified=in_range(picture.modified))))
+            item = _plain(collection.item(before.id))
+            update.append((before.id, replace(item, size=in_range(picture.size), modified=in_range(picture.modified))))
             continue
         rows.append(row)
         items.append(owner.item(file.path, picture, before))

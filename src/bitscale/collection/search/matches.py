@@ -97,8 +97,8 @@ class Row(Sequence[Match]):
         self._near = results.near(place)
         self._ids = [id for id, _, _, _ in self._near]
         there = set(self._ids)
-        told = zip(results.hits[place], results.decided[place], strict=True)
-        self.decided = tuple(decided for (id, _), decided in told if id in there)
+        decided_by_hit = zip(results.hits[place], results.decided[place], strict=True)
+        self.decided = tuple(decided for (id, _), decided in decided_by_hit if id in there)
 
     @property
     def name(self) -> str:

@@ -106,10 +106,10 @@ class Ranking:
                 for other in (order[place - 1] if place else -1, order[place + 1] if place + 1 < len(order) else -1)
                 if other >= 0 and not is_own[other] and distances[other] == distances[at]
             ]
-            told: list[Decided] = [
+            deciding: list[Decided] = [
                 next((name for name, key in keys.items() if key[other] != key[at]), "id") for other in ties
             ]
-            reasons.append(max(told, key=["relaxed query", "full code", "id"].index) if told else "distance")
+            reasons.append(max(deciding, key=["relaxed query", "full code", "id"].index) if deciding else "distance")
         return reasons
 
 
@@ -135,7 +135,7 @@ def ordered_hits(ask: Ask, ranking: Ranking, n: int, k: int, own: list[int | Non
     ids, distances = np.full((n, wide), -1, np.int64), np.full((n, wide), np.inf)
     for row, (some_ids, some_distances, _) in enumerate(rows):
         ids[row, : len(some_ids)], distances[row, : len(some_ids)] = some_ids, some_distances
-    return Ordered(replace(hits, ids=ids, distances=distances), tuple(tuple(told) for _, _, told in rows))
+    return Ordered(replace(hits, ids=ids, distances=distances), tuple(tuple(reasons) for _, _, reasons in rows))
 
 
 def _as_found(hits: Hits, k: int) -> Ordered:

@@ -100,22 +100,22 @@ class Searcher:
         """End the processes that read pictures."""
         self._encoder.close()
 
-    def encode(self, given: Searchable) -> Encoded:
+    def encode(self, queries: Searchable) -> Encoded:
         """Codes of queries, made as a search would make them."""
-        return self._encoder.encode(given)
+        return self._encoder.encode(queries)
 
     def search(
-        self, given: Searchable, wanted: Wanted, *, skip_unread: bool = False, progress: Progress | None = None
+        self, queries: Searchable, wanted: Wanted, *, skip_unread: bool = False, progress: Progress | None = None
     ) -> Results:
         """The matches of every query; see `Collection.search`."""
-        given = list(given) if isinstance(given, Iterator) else given  # it may be encoded twice
+        queries = list(queries) if isinstance(queries, Iterator) else queries  # it may be encoded twice
         for last in (False, True):
             try:
-                encoded = self._encoder.encode(given, skip_unread=skip_unread, progress=progress)
+                encoded = self._encoder.encode(queries, skip_unread=skip_unread, progress=progress)
                 answer = self._look(encoded, wanted)
                 break
             except ModelMismatch:  # the collection changed its model meanwhile: encode by the new one
-                if last or isinstance(given, Codes | Relaxed):
+                if last or isinstance(queries, Codes | Relaxed):
                     raise
         told = answer.told
         bits = told.version.index.n_bits if wanted.bits is None else wanted.bits

@@ -17,9 +17,9 @@ def forget_below(connection: apsw.Connection, path: str) -> None:
     unread = [(stored_path(one.path),) for one in read_skipped(connection, path)]
     connection.executemany("DELETE FROM skipped WHERE path = ?", unread)
     noted = read_roots(connection)
-    kept = [root for root in noted if not is_below(root, path)]
-    if kept != noted:
-        connection.execute("UPDATE notes SET value = ? WHERE key = ?", (json.dumps(kept), ROOTS))
+    roots = [root for root in noted if not is_below(root, path)]
+    if roots != noted:
+        connection.execute("UPDATE notes SET value = ? WHERE key = ?", (json.dumps(roots), ROOTS))
 
 
 def read_roots(connection: apsw.Connection) -> list[str]:

@@ -43,12 +43,12 @@ async def add(
         for last in (False, False, True):
             arrived = await home.look(lambda photos: photos.arrived(upload.path))
             try:
-                told = await home.write(partial(taken_in, home=home, arrived=arrived, about=about))
+                answer = await home.write(partial(taken_in, home=home, arrived=arrived, about=about))
                 break
             except ModelMismatch:  # the collection changed its model meanwhile: encode by the new one
                 if last:
                     raise
-    return JsonAnswer(told, 201 if told["created"] else 200)
+    return JsonAnswer(answer, 201 if answer["created"] else 200)
 
 
 def taken_in(photos: Collection, home: Home, arrived: Arrived, about: About) -> dict[str, Any]:

@@ -115,8 +115,8 @@ def keep(photos: Collection, home: Home, body: NewMark) -> dict[str, Any]:
     """Learn, and keep what was learned from."""
     learnt = learned(photos, home, body)
     query: Any = query_of(body, home, photos)
-    kept = photos.mark(query, body.right, body.wrong, bits=body.bits, picture=unpacked(body.picture))
-    return {**learned_told(photos, learnt), "mark": kept.id}
+    mark = photos.mark(query, body.right, body.wrong, bits=body.bits, picture=unpacked(body.picture))
+    return {**learned_told(photos, learnt), "mark": mark.id}
 
 
 def unpacked(picture: str | None) -> bytes | None:

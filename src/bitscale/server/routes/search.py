@@ -115,12 +115,12 @@ def find(photos: Collection, home: Home, query: Searchable, how: How) -> dict[st
     return graded(answer, results) if how.explain else answer
 
 
-def graded(told: dict[str, Any], results: Results) -> dict[str, Any]:
+def graded(answer: dict[str, Any], results: Results) -> dict[str, Any]:
     """An answer with what each match is to the query, and the best of it in words."""
     row = results[0]
-    for table, match in zip(told["matches"], row, strict=True):
+    for table, match in zip(answer["matches"], row, strict=True):
         table["grade"] = match.grade
-    return told | {"grade": row.grade, "finds": row.finds, "matching": results.matching}
+    return answer | {"grade": row.grade, "finds": row.finds, "matching": results.matching}
 
 
 def wanted_all(how: How) -> bool:
