@@ -127,7 +127,7 @@ def picture_names(inputs: list[Path]) -> list[str]:
 
 
 def description(hasher: Hasher, codes: Codes | Embeddings, out: Path) -> dict[str, Any]:
-    """What OUT.json says about the codes, besides names."""
+    """The content of OUT.json, besides names."""
     from bitscale.version import __version__
 
     weights = getattr(codes, "bit_weights", None)

@@ -71,7 +71,7 @@ def fitted(
     quiet: bool,
     closing_last: ExitStack,
 ) -> tuple[Collection, Sample]:
-    """A new collection, its codes fitted on a sample of the pictures; and what the sample's pictures gave.
+    """A new collection, its codes fitted on a sample of the pictures; and the sample's features, to be used again.
 
     `choice`: how many bits, of which features, and whether codes are all it keeps.
     """
@@ -101,7 +101,7 @@ def fitted(
 
 
 def left_over(photos: Collection, closing_last: ExitStack) -> Sample | None:
-    """What the sample's pictures gave, where a run was stopped before their codes were committed."""
+    """The sample's features, where a run was stopped before their codes were committed."""
     from bitscale.collection.ingest.kept_features import kept_features, left_at
 
     place = left_at(photos.path)

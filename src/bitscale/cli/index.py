@@ -162,7 +162,7 @@ def add(
     with open_for_writing(collection) as photos:
         words = labels_of(label, folder_labels), metadata_of(meta)
         if are_shards(pictures):
-            told(photos, added_shards(photos, pictures, *words, as_json), {"created": False}, as_json)
+            tell(photos, added_shards(photos, pictures, *words, as_json), {"created": False}, as_json)
             return
         how = {"remove_missing": False, "workers": workers, "places": places}
         take_in(photos, pictures, *words, how, as_json, {"created": False})
@@ -201,11 +201,11 @@ def take_in(
         )
     if "refitted" in so_far and not so_far["created"]:
         so_far = {**so_far, "refitted": fit_anew(photos, how.get("workers"), as_json)}
-    told(photos, changes, so_far, as_json)
+    tell(photos, changes, so_far, as_json)
 
 
-def told(photos: Collection, changes: Changes, so_far: dict[str, Any], as_json: bool) -> None:
-    """Tell what changed."""
+def tell(photos: Collection, changes: Changes, so_far: dict[str, Any], as_json: bool) -> None:
+    """Print what changed."""
     if as_json:
         emit(index_facts(photos, changes, so_far))
         return
@@ -232,7 +232,7 @@ def left_out(paths: list[str]) -> str:
 
 
 def index_facts(photos: Collection, changes: Changes, so_far: dict[str, Any]) -> dict[str, Any]:
-    """What was done, as plain data."""
+    """The changes, as plain data."""
     return {
         "collection": str(photos.path),
         **so_far,

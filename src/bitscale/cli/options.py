@@ -54,7 +54,7 @@ def default_home(folder: Path) -> Path:
 
 
 def refuse_address(path: Path) -> None:
-    """Say of an engine's address, where a folder is wanted, what is done instead; a path has lost one of its //."""
+    """Refuse an engine's address where a folder is wanted, and say what to do. (As a `Path` it has lost one slash.)"""
     from bitscale.index.engines.address import is_address
 
     scheme, _, rest = str(path).partition(":/")
@@ -133,7 +133,7 @@ def named_values(pairs: list[str], option: str, example: str) -> dict[str, Any]:
 
 
 def check_where(conditions: list[str] | None) -> None:
-    """Refuse, before any work, what is no condition."""
+    """Refuse, before any work, a --where that is no condition."""
     from bitscale.collection.where import condition
 
     if conditions:

@@ -93,7 +93,7 @@ def train(
     if as_json:
         emit({"model": str(out), "fingerprint": hasher.fingerprint, "n_bits": hasher.n_bits, **counts})
         return
-    say(f"{hasher.n_bits}-bit {hasher.name} of {counts['persons']:,} persons in {out}.", *told(people, str(dropped)))
+    say(f"{hasher.n_bits}-bit {hasher.name} of {counts['persons']:,} persons in {out}.", *about(people, str(dropped)))
     how = [*(["--csv", str(csv)] if csv else []), *(["--style", style] if style else [])]
     say(f"Next: {command('reid', 'index', source, *how, '-c', 'gallery.bsc', '--model', out)}")
 
@@ -142,7 +142,8 @@ def index(
         counts = {"added": changes.added, "unchanged": changes.unchanged, "skipped": len(changes.skipped)}
         emit({"collection": str(collection), "created": created, "items": items, **counts, "note": people.note})
         return
-    say(f"{collection.name}: {changes.added:,} added, {changes.unchanged:,} unchanged; {items:,} items.", *told(people))
+    numbers = f"{changes.added:,} added, {changes.unchanged:,} unchanged; {items:,} items."
+    say(f"{collection.name}: {numbers}", *about(people))
     if changes.skipped:
         say(f"  {len(changes.skipped):,} crops cannot be read and were left out.")
 
@@ -278,8 +279,8 @@ def loaded(source: Path, style: str | None, csv: Path | None) -> People:
     return load_people(source, style, table=csv)
 
 
-def told(people: People, *more: str) -> list[str]:
-    """What is to be known of the data, a line each."""
+def about(people: People, *more: str) -> list[str]:
+    """Notes on the data, a line each."""
     return [f"  {line}" for line in (people.note, *more) if line]
 
 

@@ -97,7 +97,7 @@ def tag(row: Row) -> str:
 
 
 def tell_outcome(outcome: Outcome, listed: list[Row], places: Places, as_json: bool) -> None:
-    """What was measured, what was not, and where it is."""
+    """Print what was measured, what could not be, and where the results are."""
     if as_json:
         counts = {"measured": len(outcome.measured), "there": outcome.there, "results": str(places.results)}
         rows = [row.as_json() for row in listed]

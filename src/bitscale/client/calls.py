@@ -119,7 +119,7 @@ class Calls:
         return Call("GET", f"{self.at}/duplicates", _given({"within": within}))
 
     def learn(self, *, right: Iterable[int] = (), wrong: Iterable[int] = (), **query: Any) -> Call:
-        """The query as marks make it: search with its code and weights.
+        """The code and weights to search with, once results were called right or wrong.
 
         right, wrong  ids of items that are what was meant, or are not
         query         as `search` takes it, but no picture; besides `bits` and `emphasis`, as searched with
@@ -129,7 +129,7 @@ class Calls:
     def mark(
         self, *, right: Iterable[int] = (), wrong: Iterable[int] = (), picture: Picture | None = None, **query: Any
     ) -> Call:
-        """Keep what was said of a query's results; its `picture` only where it is given."""
+        """Keep which results of a query were right or wrong; the query's `picture` only where it is given."""
         sent = {} if picture is None else {"picture": b64encode(_bytes(picture)).decode()}
         return Call("POST", f"{self.at}/marks", body=_said(right, wrong, query) | sent)
 
@@ -147,7 +147,7 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _query(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What is asked about, as JSON has it: a code in base64, values as plain numbers."""
+    """A query as JSON: a code in base64, values as plain numbers."""
     query = _given(dict(values))
     if "id" in query:
         query["id"] = int(query["id"])  # NumPy's are no JSON

@@ -123,22 +123,22 @@ def _s3(endpoint: str | None) -> Any:
 
 def fetch(names: list[str], folder: Path, most: int) -> Iterator[list[Fetched]]:
     """The pictures of a block on this node's disk, at most so many at a time; what was copied goes with the next."""
-    for some in _groups(_each(names, folder), most):
-        yield some
-        for one in some:
+    for group in _groups(_each(names, folder), most):
+        yield group
+        for one in group:
             if one.path != one.name:
                 Path(one.path).unlink(missing_ok=True)
 
 
 def _groups(pictures: Iterator[Fetched], most: int) -> Iterator[list[Fetched]]:
-    some: list[Fetched] = []
+    group: list[Fetched] = []
     for one in pictures:
-        some.append(one)
-        if len(some) == most:
-            yield some
-            some = []
-    if some:
-        yield some
+        group.append(one)
+        if len(group) == most:
+            yield group
+            group = []
+    if group:
+        yield group
 
 
 def _each(names: list[str], folder: Path) -> Iterator[Fetched]:

@@ -242,7 +242,7 @@ class ShardedIndex(Index):
     # ------------------------------------------------------------------ shards
 
     def _know_all(self) -> None:
-        """Before a change: ids and changes that a shard knows of which was lacking when this was opened."""
+        """Before a change: learn ids and changes of shards that could not be reached when this was opened."""
         self._check_open()
         if self._guessed:
             self._level(partial=False)
@@ -259,7 +259,7 @@ class ShardedIndex(Index):
         self._guessed = bool(lacking)
 
     def _make_change(self, method: str, parts: Sequence[tuple[Any, ...]]) -> None:
-        """One change, numbered, to all shards; one that does not reach all of them is taken back."""
+        """Make a numbered change in all shards; one that does not reach all of them is taken back at the next open."""
         change = self._change + 1
         try:
             self._whole(method, [(change, *part) for part in parts])
@@ -276,7 +276,7 @@ class ShardedIndex(Index):
     def _answers(
         self, method: str, asked: Sequence[tuple[Any, ...]], partial: bool | None = None
     ) -> tuple[list[Any], tuple[str, ...]]:
-        """What the shards answer, and the names of those that did not."""
+        """Answers of the shards, and the names of those that gave none."""
         self._check_open()
         return self._fleet.ask(method, asked, partial=self.partial if partial is None else partial)
 

@@ -45,7 +45,7 @@ Sql = tuple[str, tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Condition:
-    """What must hold of an item: field, sign, value."""
+    """A condition on items: field, sign, value."""
 
     field: str
     sign: str

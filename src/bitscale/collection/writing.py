@@ -1,4 +1,4 @@
-"""Changes to a collection: items and codes in one commit, notes, sealing, and codes of a model to come."""
+"""Changes to a collection: items and codes in one commit, notes, sealing, and staged codes of another model."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Removable = int | np.integer[Any] | str | os.PathLike[str]
 
 
 def refuse_files(connection: apsw.Connection, rows: Sequence[Row], unread: int) -> None:
-    """Where a collection keeps codes only, refuse rows that tell something of a file."""
+    """Refuse rows with facts about a file, where a collection keeps codes only."""
     if connection.execute("SELECT 1 FROM notes WHERE key = ?", (CODES_ONLY,)).get is None:
         return
     if unread or any(any(value is not None and value != 0 for value in row[1:5]) for row in rows):

@@ -69,7 +69,7 @@ class People:
         return self.take(np.flatnonzero(np.isin(self.persons, persons)))
 
     def at(self, size: tuple[int, int]) -> People:
-        """Brought to `size` (height, width), all of each; read once and kept where memory allows.
+        """The same pictures stretched to `size` (height, width); read once and kept where memory allows.
 
         Pictures that cannot be read are then left out and counted in `note`.
         """

@@ -39,7 +39,7 @@ def make_task(
     cameras: Int | None = None,
     taught: Float32 | None = None,
 ) -> Task:
-    """What to train on what, or say why it cannot be, before work begins; `free` bytes of memory are there.
+    """The task of a training, checked before any work: refuses what cannot be trained, or not in `free` bytes.
 
     `sets` are the labels of each attribute, of which there is at least one.
     """

@@ -45,7 +45,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Choice:
-    """The settings a recipe names, and why, where the data had a say."""
+    """The settings a recipe chose, and the reasons for those that depend on the data."""
 
     settings: dict[str, Any]
     reasons: tuple[str, ...] = ()
@@ -92,15 +92,15 @@ class Recipe:
 
 
 def look(images: Any, label_names: tuple[str, ...], *, vectors: bool) -> Seen:
-    """What there is to know of training data: pictures in colour, not named by single characters, are natural."""
+    """Sizes and kind of the training images: pictures in colour that are not named by single characters are natural."""
     if vectors or not len(images):
         return Seen(len(images))
     lazy = as_images(images)
     rows: Int = np.unique(np.linspace(0, len(lazy) - 1, min(LOOKED_AT, len(lazy))).astype(np.int64))
-    some = [lazy[int(row)] for row in rows]
-    sizes = {image.shape[:2] for image in some}
+    sample = [lazy[int(row)] for row in rows]
+    sizes = {image.shape[:2] for image in sample}
     largest = max(sizes, key=math.prod)
-    natural = any(len(name) > 1 for name in label_names) and any(_coloured(image) for image in some)
+    natural = any(len(name) > 1 for name in label_names) and any(_coloured(image) for image in sample)
     return Seen(len(lazy), (largest[0], largest[1]), len(sizes) == 1, natural)
 
 

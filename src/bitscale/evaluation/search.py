@@ -85,7 +85,7 @@ def score_blocks(
 
 
 def distance_blocks(encoded: Encoded, bits: int, ranking: str) -> Iterator[Block]:
-    """Where distances come from: integers in the order of the ranking asked for, and plain Hamming beside them."""
+    """Blocks of distances: integers in the order of the ranking asked for, and plain Hamming distances beside them."""
     cells = min(max(BLOCK_CELLS, LEAST_ROWS * len(encoded.database)), MOST_CELLS)
     queries, database = encoded.queries, encoded.database
     if isinstance(queries, Embeddings) or isinstance(database, Embeddings):

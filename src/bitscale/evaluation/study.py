@@ -56,7 +56,7 @@ def fit_and_evaluate(
 
 
 def study_folder(hasher: Hasher, split: Split, asked: Any) -> Path:
-    """Where the work on one method, split and request is kept until it is done."""
+    """The folder that keeps the work on a method, a split and a request until it is done."""
     parts = [part_identity(part) for part in (split.train, split.query, split.database)]
     return unfinished(f"evaluate-{split.name}-{hasher.name}", [hasher_identity(hasher), parts, asked])
 

@@ -38,14 +38,14 @@ class Features(ABC):
     @property
     @abstractmethod
     def settings(self) -> str:
-        """All that changes the result besides the name; a part of the cache's key."""
+        """Everything besides the name that changes the result; part of the cache's key."""
 
     @abstractmethod
     def compute(self, prepared: Any) -> Float32:
         """The features of one prepared batch: (m, d)."""
 
     def prepare(self, batch: Pixels | list[Pixels]) -> Any:
-        """What can be done ahead, in another thread, while the batch before is computed."""
+        """The first part of the work on a batch, done in another thread while the batch before is computed."""
         return batch
 
     def load(self) -> None:  # noqa: B027  # most have nothing to load

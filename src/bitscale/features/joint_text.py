@@ -61,7 +61,7 @@ class TextTower:
         for place, row in enumerate(rows):
             tokens[place, : len(row)] = row
             there[place, : len(row)] = 1
-        values = np.concatenate([self._run(tokens[some], there[some]) for some in self._batches(len(rows))])
+        values = np.concatenate([self._run(tokens[part], there[part]) for part in self._batches(len(rows))])
         if values.ndim != 2 or len(values) != len(rows):
             raise InputError(f"{self.file} gives an output of shape {values.shape} for {len(rows)} texts, no vectors.")
         return np.asarray(values, np.float32)

@@ -96,8 +96,8 @@ def vectors_of(images: Pixels, network: Network, manner: Manner, file: Path) -> 
         batch = (batch - manner.mean) / manner.spread
     batch = np.ascontiguousarray(batch.transpose(0, 3, 1, 2) if manner.planar else batch)
     most = network.shape[0] or len(batch)  # as many at a time as it takes
-    some = np.split(batch, range(most, len(batch), most)) if most else [batch]
-    return np.concatenate([_run(one, network, manner, file) for one in some])
+    parts = np.split(batch, range(most, len(batch), most)) if most else [batch]
+    return np.concatenate([_run(one, network, manner, file) for one in parts])
 
 
 def _run(batch: NDArray[Any], network: Network, manner: Manner, file: Path) -> Float32:

@@ -43,7 +43,7 @@ SPREAD_ROWS = 10_000  # training items that the scale of the relaxed values is m
 
 @dataclass(frozen=True)
 class Training:
-    """What belongs beside every number of a deep method."""
+    """How a deep method was trained: network, recipe, optimizer. It stands beside every number measured of it."""
 
     network: str = ""
     recipe: str = ""  # its name, and the settings that were given besides
@@ -92,11 +92,11 @@ class Hasher(ABC):
 
     @property
     def details(self) -> dict[str, Any]:
-        """What a file tells about the model besides its arrays; `adopt` takes it back."""
+        """Facts that a model file holds besides the arrays; `adopt` reads them again."""
         return {}
 
     def recall(self, about: Mapping[str, Any]) -> None:
-        """Take from a file's metadata what is no part of the model's identity.
+        """Read from a file's metadata what does not count in the fingerprint.
 
         These are the version of its features, where its training images came from, the centre of words, and what was
         measured.
@@ -115,7 +115,7 @@ class Hasher(ABC):
 
     @property
     def asked(self) -> Any:
-        """The settings asked for, before a recipe completes them: by these one training is told from another."""
+        """The settings asked for, before a recipe completes them; they identify a training."""
         return settings_identity(self.settings)
 
     @property
@@ -125,7 +125,7 @@ class Hasher(ABC):
 
     @property
     def notes(self) -> dict[str, str]:
-        """What a model card and `bitscale info` say besides, by title."""
+        """Further lines for the model card and `bitscale info`: title -> text."""
         lines = {"origin": self.origin, "map": self.measured}
         return {title: str(line) for title, line in lines.items() if line is not None}
 
@@ -177,7 +177,7 @@ class Hasher(ABC):
 
     @property
     def words_centre(self) -> Float32 | None:
-        """What the codes of words are taken about, (d,); None where words have no codes."""
+        """The vector that is subtracted from those of words before they become codes, (d,); None without words."""
         return None
 
     def encode_words(self, texts: Sequence[str]) -> tuple[Codes, Relaxed]:

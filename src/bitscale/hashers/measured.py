@@ -1,4 +1,4 @@
-"""What a model is worth at each length, as it was measured once: kept in its file, outside of what identifies it."""
+"""MAP of a model at each code length, measured once and kept in its file; not part of its fingerprint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of methods: made from keyword arguments, and what of them tells one model from another."""
+"""Settings of methods: making them from keyword arguments, and which of them count in a model's fingerprint."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def later(default: Any) -> Any:
 
 
 def settings_identity(settings: Any) -> dict[str, Any]:
-    """The settings that tell models apart, by name; a file written before a setting was there stays the same."""
+    """The settings that count in a model's fingerprint, by name; later ones do not while they are at their default."""
     new = {f.name for f in fields(settings) if f.metadata.get("later") and getattr(settings, f.name) == f.default}
     return {name: value for name, value in asdict(settings).items() if name not in new}
 

@@ -37,7 +37,7 @@ class Selection:
         return len(self.ids)
 
     def forget(self, removed: I64, change: int) -> None:
-        """Items were removed; if their ids come back they are others."""
+        """Take removed items out of the filter: ids that are added again later are other items."""
         for item in np.intersect1d(self.ids, removed, assume_unique=True).tolist():
             self._left.setdefault(item, change)
 
@@ -79,7 +79,7 @@ class Selection:
 
 
 def _part(segment: Segment, alive: U64 | None, selected: Extract | U64) -> Part:
-    """What to search in place of a segment: some of its items copied out, or all of it under a bitmap."""
+    """What stands in for a segment in a filtered search: its selected items copied out, or all of it under a bitmap."""
     if not isinstance(selected, Extract):
         return segment, alive, count_bits(selected if alive is None else selected & alive)
     if alive is None:

@@ -36,7 +36,7 @@ class Stored(NamedTuple):
 
 
 def require(condition: object, what: str) -> None:
-    """Refuse a file in which something cannot be."""
+    """Refuse the file unless a condition holds; `what` is said to be wrong with it."""
     if not condition:
         raise CorruptFile(f"{what}. The file is damaged or was not written by bitscale; restore it from a backup.")
 
@@ -126,7 +126,7 @@ def _fits(bitmap: U64, n: int) -> bool:
 
 
 def _each_once(ordinals: U32) -> bool:
-    """Whether every item stands somewhere, once: one missing would be read though never written."""
+    """Whether every ordinal occurs exactly once: a missing one would be read though it was never written."""
     if int(ordinals.max()) >= len(ordinals):
         return False
     seen = np.zeros(len(ordinals), np.bool_)

@@ -52,7 +52,7 @@ class Likeness(NamedTuple):
     same: Float32  # how much alike, 0 to 1: to choose among several
 
     def says(self, row: int, back: bool = False) -> str:
-        """How the second differs from the first, or the first from the second, as far as that can be named."""
+        """In words, how the second picture differs from the first (`back`: the first from the second); may be empty."""
         form = int(self.form[row])
         form = UNDONE.get(form, form) if back else form
         words = [FORMS[form], *(["other colours"] if not self.coloured[row] else [])]

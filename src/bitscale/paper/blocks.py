@@ -1,4 +1,4 @@
-"""What a report is made of, and how it looks as Markdown and as one HTML page that needs nothing else."""
+"""The blocks of a report, written as Markdown or as one HTML page that needs nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contents of the report: the paper's numbers beside ours, what each was made with, and where they part."""
+"""The contents of the report: the paper's numbers beside ours, how ours were made, and where they differ."""
 
 from __future__ import annotations
 

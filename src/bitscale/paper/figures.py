@@ -37,7 +37,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Figure:
-    """What is drawn: its file, its words and its lines."""
+    """A plot: the name of its file, its words and its lines."""
 
     name: str
     title: str
@@ -93,7 +93,7 @@ def table_cells(cells: Iterable[Cell]) -> list[Cell]:
 
 
 def caption(name: str) -> str:
-    """What a picture shows, and which of the paper's figures it is beside."""
+    """The caption of a figure: its dataset and kind, and the figure of the paper that it stands beside."""
     dataset = next((known for known in TITLES if name.startswith(f"{known}-")), "")
     kind, stem = name.removeprefix(f"{dataset}-"), FIGURES.get(dataset)
     about = {
@@ -170,7 +170,7 @@ def _place(method: str) -> int:
 
 
 def drawn_from(path: Path) -> str | None:
-    """The digest of what a picture was drawn from; None where there is no such picture."""
+    """The digest of the numbers a picture was drawn from; None where there is no such picture."""
     from PIL import Image
 
     try:

@@ -35,7 +35,7 @@ Told = Callable[[float, str], None]  # seconds left of this training, and words 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model and what is known of its making."""
+    """A model, and the seconds and history of its training."""
 
     hasher: Hasher
     seconds: float
@@ -99,7 +99,7 @@ def _fit_deep(hasher: Any, images: Labelled, folder: Path, before: float, tell: 
 
 
 def brief_model(training: Training, images: Labelled, cache: Path | None = None) -> Hasher:
-    """A model of the same form that has learned next to nothing; a query takes it as long as one that has."""
+    """A model of the same form, hardly trained: for timing, since its queries take as long as a trained one's."""
     rows = np.linspace(0, len(images) - 1, min(BRIEF_IMAGES, len(images))).astype(np.int64)
     steps = BRIEF_STEPS if training.deep else None
     return new_hasher(replace(training, iterations=steps), cache).fit(images.take(rows))

@@ -17,7 +17,7 @@ UNMADE: dict[str, Any] = {"recipe": None, "network": None}
 
 @dataclass(frozen=True)
 class Row:
-    """One place: a table or figure, what stands there, and what was measured."""
+    """One number's place in a table or figure: the paper's value and ours."""
 
     table: str
     dataset: str

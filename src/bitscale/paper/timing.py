@@ -87,7 +87,7 @@ def ready_to_time(cell: Cell, split: Split, runs: Path) -> Timed:
 
 
 def about(cell: Cell) -> dict[str, Any]:
-    """The words that stand beside a method's times."""
+    """How a timed method was made, in the fields that stand beside its times."""
     return {"recipe": cell.recipe, "network": cell.network, "features": cell.features}
 
 

@@ -38,7 +38,7 @@ class Far(Protocol):
 
 @dataclass(frozen=True)
 class Match:
-    """What came out in one direction: from the query camera to the gallery."""
+    """Rates of one direction: pictures of a query camera among those of the gallery."""
 
     queries: str  # the camera asked from; all: any camera, each leaving its own out
     gallery: str
@@ -83,7 +83,7 @@ def between_cameras(people: People, far: Far, how: How | None = None) -> list[Ma
 
 
 def ways(people: People) -> list[tuple[Int, Int]]:
-    """Rows that ask and rows that are asked: of each camera and each other one that saw a person of it.
+    """Query rows and gallery rows, for each pair of cameras that saw a person in common, both ways.
 
     Where cameras come in pairs that share no person, as in CUHK03, the first ones of all pairs ask together: a gallery
     has all persons, not those of a pair.

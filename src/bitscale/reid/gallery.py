@@ -74,22 +74,22 @@ def _by_codes(
 ) -> Changes:
     """Add what is not there by its facts and code; of several pictures alike in both, as many as are missing."""
     known, changes, done = _kept(gallery), Changes(), 0
-    for some in batches:
+    for encoded in batches:
         if not done:
             note_versions(gallery)
         new = []
-        for at, place in enumerate(some.places):
-            mark = _mark(records[place], some.codes.packed[at])
+        for at, place in enumerate(encoded.places):
+            mark = _mark(records[place], encoded.codes.packed[at])
             if known[mark]:
                 known[mark] -= 1
                 changes.unchanged += 1
             else:
                 new.append(at)
         if new:
-            gallery.add_codes(some.codes[np.array(new)], metadata=[records[some.places[at]] for at in new])
+            gallery.add_codes(encoded.codes[np.array(new)], metadata=[records[encoded.places[at]] for at in new])
         changes.added += len(new)
-        changes.skipped += [Skipped(names[place], 0, 0, error.reason) for place, error in some.broken]
-        done += len(some)
+        changes.skipped += [Skipped(names[place], 0, 0, error.reason) for place, error in encoded.broken]
+        done += len(encoded)
         if progress:
             progress(done, len(records))
     return changes
@@ -99,9 +99,9 @@ def _kept(gallery: Collection) -> Counter[tuple[str, bytes]]:
     """How many items without a file the gallery holds, by their facts and code."""
     known: Counter[tuple[str, bytes]] = Counter()
     items = iter([item for item in gallery.items() if not item.path])
-    while some := list(islice(items, BATCH)):
-        packed = gallery.index.get([item.id for item in some]).packed
-        known.update(_mark(item.metadata, code) for item, code in zip(some, packed, strict=True))
+    while items_here := list(islice(items, BATCH)):
+        packed = gallery.index.get([item.id for item in items_here]).packed
+        known.update(_mark(item.metadata, code) for item, code in zip(items_here, packed, strict=True))
     return known
 
 
@@ -111,7 +111,7 @@ def _mark(metadata: Mapping[str, Any], code: NDArray[np.uint8]) -> tuple[str, by
 
 
 def facts_of(people: People, i: int) -> dict[str, Any]:
-    """What a picture's metadata says: names that are numbers as numbers, the time where it is known."""
+    """The metadata of a picture: person, camera and time where it is known; names that are numbers as numbers."""
     metadata: dict[str, Any] = {
         PERSON: number_or_text(people.names[int(people.persons[i])]),
         CAMERA: number_or_text(people.camera_names[int(people.cameras[i])]),
@@ -139,7 +139,7 @@ class Sighting:
 
 
 def sighting_of(item: Item, distance: float) -> Sighting:
-    """What an item says; a gallery's items name person and camera."""
+    """The sighting that an item of a gallery stands for."""
     time = item.metadata.get(TIME)
     return Sighting(
         item.id, item.metadata.get(CAMERA), float(time) if isinstance(time, int | float) else None, distance, item.path

@@ -45,7 +45,7 @@ Steps = Callable[[Any], None]
 
 @dataclass(frozen=True)
 class Asked:
-    """What to measure: a method, its code lengths (the first is trained, the others are its first bits), how."""
+    """A measurement to make: a method, its code lengths (the first is trained, others are its first bits), settings."""
 
     method: str
     bits: tuple[int, ...] = (64,)
@@ -155,7 +155,7 @@ def measured(asked: Asked, split: PersonSplit, how: How, progress: Steps | None 
 
 
 def _found(split: PersonSplit, far: Far, how: How) -> list[Match]:
-    """As the split asks: each camera against the others, or some pictures against some."""
+    """Rates by the split's own rule: each camera against the others, or its queries against its gallery."""
     return between_cameras(split.test, far, how) if split.ways is None else [match(split.test, far, *split.ways, how)]
 
 

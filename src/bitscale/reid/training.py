@@ -74,7 +74,7 @@ def features_size(features: str) -> tuple[int, int]:
 
 
 def lessons(people: People, n_bits: int, seed: int = 0) -> Float32:
-    """What a network on crops is taught: the relaxed values of `nested` on the vectors of another, (n, q).
+    """Targets that a network on crops learns from: relaxed values of `nested` on another network's vectors, (n, q).
 
     That head is fitted on the same persons, so that the values are those which tell them apart across cameras.
     """

@@ -1,4 +1,4 @@
-"""What OpenAPI tells beyond the handlers' types: they make JSON and read parameters themselves, for speed."""
+"""Parts of the OpenAPI description that FastAPI cannot see: handlers make JSON and read parameters themselves."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ SHORT = 256  # bytes of parameters
 Responses = dict[int | str, dict[str, Any]]
 
 
-def told(model: type[BaseModel], status: int = 200, words: str = "done") -> Responses:
-    """The answer when all is well."""
+def success(model: type[BaseModel], status: int = 200, words: str = "done") -> Responses:
+    """The OpenAPI description of a successful answer."""
     return {status: {"model": model, "description": words}}
 
 
@@ -55,7 +55,7 @@ def file_of(*kinds: str, words: str = "the file") -> Responses:
 
 
 def parameters(model: type[BaseModel]) -> dict[str, Any]:
-    """What OpenAPI tells of a model whose fields are parameters of an address, as FastAPI would tell it."""
+    """The OpenAPI description of a model whose fields are parameters of an address, as FastAPI would make it."""
     app = FastAPI()
 
     async def asked(how: Any) -> None: ...

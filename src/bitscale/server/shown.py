@@ -14,7 +14,7 @@ from bitscale.collection.store.rows import is_below
 
 
 class Names:
-    """Says what a picture is called: its path below the folder it was taken in with."""
+    """Names of pictures: their paths below the folder they were taken in with."""
 
     def __init__(self, roots: list[str], uploads: str) -> None:
         self._roots, self._uploads = roots, uploads and uploads + "/"  # empty: nothing is uploaded here

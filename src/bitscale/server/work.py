@@ -27,7 +27,7 @@ class Threads:
         return self.inside < self._threads
 
     async def run(self, work: Callable[[], Done]) -> Done:
-        """What the work returns, or raises."""
+        """Do the work in a thread: returns its result, or raises its error."""
         if self.inside >= self._most:
             raise Busy(f"{self.inside} requests are waiting already. Try again in a moment.")
         loop = asyncio.get_running_loop()

@@ -63,7 +63,7 @@ class Shelf:
 def kept_looks(
     files: Sequence[tuple[str, bytes | None]], workers: int | None = None
 ) -> Generator[Seen | None, None, None]:
-    """What is seen of pictures in order, of each its path and content; what a stopped call has seen is not read anew.
+    """The looks of pictures, given by path and content, in order; those that a stopped call kept are not read anew.
 
     None stands for a picture that cannot be read, or whose file holds another content.
     """

@@ -80,10 +80,10 @@ def encode_or_take(
     there = [i for i, file in enumerate(files) if file in known] if isinstance(hasher, ClassicalHasher) else []
     for start in range(0, len(there), BATCH):
         places = there[start : start + BATCH]
-        some = [known[files[i]] for i in places]
+        looked = [known[files[i]] for i in places]
         assert isinstance(hasher, ClassicalHasher)
-        codes = hasher.encode_vectors(np.stack([one.values for one in some]))
-        yield Batch(places, [one.picture for one in some], codes, [])
+        codes = hasher.encode_vectors(np.stack([one.values for one in looked]))
+        yield Batch(places, [one.picture for one in looked], codes, [])
     taken = set(there)
     left = [i for i in range(len(files)) if i not in taken]
     if not left:

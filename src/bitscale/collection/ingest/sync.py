@@ -100,9 +100,9 @@ def sync(
     how: dict[str, Any] = {"workers": workers, "batch": batch, "limits": limits, "places": places}
     seen = {} if places or known is None else known  # where a picture was taken is not known of these
     with closing(encode_or_take(hasher, files, seen, **how)) as batches:
-        for some in batches:
-            _commit(collection, some, todo, _Owner(collection, labels, metadata), plan, changes)
-            done += len(some)
+        for encoded in batches:
+            _commit(collection, encoded, todo, _Owner(collection, labels, metadata), plan, changes)
+            done += len(encoded)
             if progress:
                 progress(done, len(todo))
     changes.skipped.sort(key=lambda one: one.path)
@@ -129,7 +129,7 @@ def _codes_only(
 
 
 class _Owner:
-    """What the owner says about a picture: given with this call, or kept from before."""
+    """The owner's labels and metadata of a picture: given with this call, or kept from before."""
 
     def __init__(self, collection: Writable, labels: Labels | None, metadata: Metadata | None) -> None:
         self.collection, self.labels, self.metadata = collection, labels, metadata
@@ -149,7 +149,7 @@ class _Owner:
         )
 
     def _back(self, content: bytes) -> NewItem:
-        """What was said of a picture that was removed, where it comes back."""
+        """Labels and metadata of a picture that was removed once, where it comes back."""
         labels, metadata = self.collection.words_of(content) or ((), {})
         return NewItem(labels=labels, metadata=metadata)
 

@@ -1,4 +1,4 @@
-"""Answering: what can be asked of a collection wherever it is, in a folder or on an engine."""
+"""Answering: searching a collection and learning from marks, be it in a folder or on an engine."""
 
 from __future__ import annotations
 

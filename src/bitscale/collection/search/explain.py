@@ -69,7 +69,7 @@ class Cutoff:
 
 @dataclass(frozen=True, eq=False)
 class Standard:
-    """What a collection's own codes look like at one length: a sample of them, and how near its items are."""
+    """Statistics of a collection's own codes at one length: a sample of them, and how near items are to one another."""
 
     n_items: int
     weights: Float  # (bits,)

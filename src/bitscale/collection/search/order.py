@@ -30,7 +30,7 @@ ROWS = 256  # queries whose ties are fetched at a time
 
 
 class Overtaken(Exception):
-    """What was found was removed before it could be put in order: look again."""
+    """Items found were removed before they could be put in order: search again."""
 
 
 class Ask(Protocol):
@@ -50,7 +50,7 @@ class Ordered:
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """What ties are decided by."""
+    """How ties are decided: by relaxed queries, by full codes, or by ids."""
 
     index: Index
     codes: Codes  # of the queries
@@ -78,7 +78,7 @@ class Ranking:
         return ids[order], distances[order], decided
 
     def _keys(self, row: int, ids: Int) -> dict[Decided, Float]:
-        """What tells items apart that are at one distance."""
+        """For items at one distance, the keys that put them in order."""
         try:
             items, weights = self.index.get(ids), self.index.bit_weights
         except InputError:  # removed since they were found
@@ -95,7 +95,7 @@ class Ranking:
 
     @staticmethod
     def _reasons(order: Int, is_own: Any, distances: Float, keys: dict[Decided, Float]) -> list[Decided]:
-        """For every place what tells it from the neighbour it ties with, or that it ties with none."""
+        """For every place, the key by which it differs from the neighbour it ties with; "distance" without a tie."""
         reasons: list[Decided] = []
         for place, at in enumerate(order.tolist()):
             if is_own[at]:
@@ -127,9 +127,9 @@ def ordered_hits(ask: Ask, ranking: Ranking, n: int, k: int, own: list[int | Non
     for row in sorted(set(range(n)) - set(ties)):
         rows[row] = _cut(*ranking.put_in_order(row, *_real(hits, row), own[row]), k)
     for start in range(0, len(ties), ROWS):
-        some = np.array(ties[start : start + ROWS])
-        more = ask(some, k + 2 + TIES)
-        for place, row in enumerate(some.tolist()):
+        open_rows = np.array(ties[start : start + ROWS])
+        more = ask(open_rows, k + 2 + TIES)
+        for place, row in enumerate(open_rows.tolist()):
             rows[row] = _cut(*ranking.put_in_order(row, *_real(more, place), own[row]), k)
     wide = max([k, *(len(ids) for ids, _, _ in rows)])
     ids, distances = np.full((n, wide), -1, np.int64), np.full((n, wide), np.inf)

@@ -51,8 +51,8 @@ class Wanted:
         most = check_k(self.k, len(codes))
 
         def nearest(rows: Int, k: int) -> Hits:
-            some = codes if len(rows) == len(codes) else codes[rows]
-            return index.search(some, k, bits=self.bits, where=among, weights=self._weights_of(rows))
+            asked_codes = codes if len(rows) == len(codes) else codes[rows]
+            return index.search(asked_codes, k, bits=self.bits, where=among, weights=self._weights_of(rows))
 
         return ordered_hits(nearest, ranking, len(codes), most, own)
 
@@ -147,7 +147,7 @@ class Searcher:
         return answer
 
     def _once(self, encoded: Encoded, wanted: Wanted, known: object, *, hold: bool) -> tuple[Answer, bool]:
-        """What is found, and whether codes, condition and rows are of one version; `hold` sees to that.
+        """An answer, and whether its codes, condition and rows are of one version; `hold` sees to that.
 
         `known` is where the source stood when it was last looked at: then that is not looked up beforehand.
         """

@@ -1,4 +1,4 @@
-"""Source: what a search asks of whatever holds a collection, be it a folder or an engine."""
+"""Source: the interface through which a search reads a collection, be it in a folder or on an engine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from bitscale.pictures.pool import Pool
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """What is known of items found: their rows, what was seen of them, and the version all are of."""
+    """Items that were found: their rows, their looks, and the version of the collection that all are of."""
 
     items: dict[int, Item]
     seen: dict[int, Seen]
@@ -40,7 +40,7 @@ class Source(Protocol):
 
     @property
     def known(self) -> object | None:
-        """What the last `refresh` answered, where the index still shows that; None where one has to look."""
+        """The answer of the last `refresh` while the index still shows that state; else None: ask again."""
 
     def refresh(self) -> object:
         """Come level with what was committed; equal to an earlier answer where nothing was."""
@@ -58,4 +58,4 @@ class Source(Protocol):
         """The item of a picture file."""
 
     def told(self, ids: list[int], standards: Standards, pool: Pool) -> Told:
-        """What is known of items found."""
+        """The rows and looks of items that were found."""

@@ -107,7 +107,7 @@ def commit(connection: apsw.Connection, after: Manifest, base: Manifest | None) 
 
 
 def tidy(folder: Path, database: Database) -> list[str]:
-    """Remove files that nothing names: those of a seal that was cut short, and those that were replaced."""
+    """Remove files that no manifest names: those of a seal that was cut short, and those that were replaced."""
     with database.reading() as connection:
         manifests = read_manifests(connection)
         if any(isinstance(manifest, CorruptFile) for manifest in manifests):

@@ -27,7 +27,7 @@ CODES_ONLY = "codes_only"  # the note of a collection that keeps nothing of file
 
 
 class Contents:
-    """What a collection holds, for reading."""
+    """The items of a collection, for reading."""
 
     path: Path
     _database: Database

@@ -104,7 +104,7 @@ class Database:
                 self._roll_back(hold)
 
     def at_once(self, read: Callable[[apsw.Connection], Read]) -> Read:
-        """What one statement reads: a version by itself, without beginning and ending a transaction around it."""
+        """Run one statement that reads: a version by itself, without beginning and ending a transaction around it."""
         self._refuse_in_a_fork()
         with translated(self.path), self.lock:
             self._refuse_if_changed()

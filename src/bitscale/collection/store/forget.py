@@ -1,4 +1,4 @@
-"""What a collection knows of a path besides its items: forgotten with it, so that compaction leaves no trace."""
+"""Forgetting a path: notes on unread files and on folders go with its items, so that compaction leaves no trace."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ from bitscale.index.file import file_identity
 
 @dataclass(frozen=True)
 class Verification:
-    """What was found: nothing wrong, or a line for each thing that is."""
+    """The outcome: a line for each problem, and counts."""
 
     problems: list[str]
     facts: dict[str, Any] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Verification:
 
 
 class _Unsound(Exception):
-    """Something is wrong, or seems so because a writer replaced what was being looked at."""
+    """Problems were found, or a writer replaced a file while it was being checked."""
 
     def __init__(self, outcome: Verification) -> None:
         super().__init__()

@@ -120,8 +120,8 @@ class SegmentWriter:
         borders.append(np.zeros(1, np.uint32))
         for part in runs.parts(self._most):
             begin = ordinals.rows
-            for some in part.ordinals:
-                ordinals.append(some)
+            for ordinals_part in part.ordinals:
+                ordinals.append(ordinals_part)
             counts = np.ones(len(part.codes), np.uint32) if part.counts is None else part.counts
             borders.append(begin + np.cumsum(counts, dtype=np.uint32))
             layout.add(part.codes)

@@ -1,4 +1,4 @@
-"""What building a large index takes: memory for each row in hand, and bytes on disk."""
+"""The room that building a large index takes: memory for each code in hand, and bytes on disk."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Needs(NamedTuple):
 
 
 def needs(n: int, n_bits: int, tables: bool | int = True, own_ids: bool = False) -> Needs:
-    """What an index of `n` codes takes, all of them different."""
+    """Bytes on disk for an index of `n` codes that are all different."""
     n_bytes = (n_bits + 7) // 8
     widths = key_widths(n, n_bits, tables)
     index = n * (4 + n_bytes * len(widths) + 4 * (len(widths) - 1) + (8 if own_ids else 0))
