@@ -46,12 +46,11 @@ def check_same(photos: Collection, model: str | None, bits: int | None, features
         )
 
 
-def made(home: Path, model: str | None, sources: list[Path], codes_only: bool) -> Collection:
+def made(home: Path, model: str | None, codes_only: bool) -> Collection:
     """A new collection with the model asked for."""
     from bitscale.collection import Collection
     from bitscale.hashers import load_hasher
 
-    check_sources(home, sources)
     return Collection.create(home, load_hasher(str(model)), codes_only=codes_only)
 
 
@@ -80,7 +79,6 @@ def fitted(
     from bitscale.collection.ingest.kept_features import kept_features, left_at
     from bitscale.collection.ingest.refit import note_fitted
 
-    check_sources(home, sources)
     check_place(home)
     bits, features, codes_only = choice
     name = features_here(features)

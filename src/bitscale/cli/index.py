@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bitscale.cli.fitting import check_choice, check_same, fit_anew, fitted, left_over, made
+from bitscale.cli.fitting import check_choice, check_same, check_sources, fit_anew, fitted, left_over, made
 from bitscale.cli.options import (
     Home,
     Json,
@@ -109,17 +109,19 @@ def index(
     refuse_address(home)
     if not sources and collection is None:
         raise UsageError("name a folder of pictures, or a collection to look at again: -c photos.bsc")
-    if collection is None and len(sources or []) > 1 and not as_json:
-        say(f"{len(sources or [])} folders go into one collection, {near(home)}. Name another with -c.")
     created = not home.exists()
     check_choice(model, bits, features)
+    if created:
+        check_sources(home, sources or [])
+    if collection is None and len(sources or []) > 1 and not as_json:
+        say(f"{len(sources or [])} folders go into one collection, {near(home)}. Name another with -c.")
     with ExitStack() as closing_last:
         known: Sample | None
         if created and model is None:
             choice = bits, features, codes_only
             photos, known = fitted(home, sources or [], choice, workers, as_json, closing_last)
         else:
-            opened = made(home, model, sources or [], codes_only) if created else open_for_writing(home)
+            opened = made(home, model, codes_only) if created else open_for_writing(home)
             photos = closing_last.enter_context(opened)
             if not created:
                 check_same(photos, model, bits, features)

@@ -15,10 +15,9 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
-from bitscale.errors import InputError
+from bitscale.errors import InputError, did_you_mean
 from bitscale.features.base import GIST_VERSION, Features, Given
 from bitscale.features.cnn import CnnFeatures
 from bitscale.features.gist import GistFeatures
@@ -98,8 +97,7 @@ def _make(kind: str, size: int | None, weights: Path | None, version: int | None
         return GistFeatures(size or GistFeatures.usual, version or GIST_VERSION)
     if kind == "none":
         return Given()
-    near = difflib.get_close_matches(kind, feature_names(), 1, 0.5)
     raise InputError(
-        f"no features are called {kind!r}{f'; did you mean {near[0]!r}?' if near else '.'} "
+        f"no features are called {kind!r}{did_you_mean(kind, feature_names())} "
         f"Known: {', '.join(feature_names())}, or timm:NAME, onnx:FILE, openvino:FILE.xml, joint:FOLDER."
     )

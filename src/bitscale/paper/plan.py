@@ -6,10 +6,9 @@ speaks of most are measured again with 20,000, and then say so.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 
-from bitscale.errors import InputError
+from bitscale.errors import InputError, did_you_mean
 from bitscale.paper.cells import (
     ABLATION,
     AS_PRINTED,
@@ -177,9 +176,8 @@ def select(what: Sequence[str], only: Sequence[str] = ()) -> tuple[Cell, ...]:
     for word in what:
         known = labels()
         if word.removeprefix("table:") not in known:
-            near = difflib.get_close_matches(word, known, 1, 0.5)
             raise InputError(
-                f"the paper has no {word!r}{f'; did you mean {near[0]!r}?' if near else '.'} Give a LaTeX label "
+                f"the paper has no {word!r}{did_you_mean(word, known)} Give a LaTeX label "
                 f"({', '.join(tables())}, fig:comp, ...), a dataset ({', '.join(BUDGET)}), figures, ablations "
                 "or second-track."
             )
