@@ -1,4 +1,4 @@
-"""What this machine gives a process: processor cores and memory."""
+"""The processor cores and the memory that this machine gives a process."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def keep_few_heaps(n: int = 2) -> bool:
 
 
 def _left_in_group() -> int | None:
-    """What a container's limit leaves (cgroup v2), None where there is none; psutil does not look at it."""
+    """Bytes left below a container's limit (cgroup v2), None without a limit; psutil does not look at it."""
     group = Path("/sys/fs/cgroup")
     try:
         limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))

@@ -82,7 +82,7 @@ def serve(
 
 
 def located(word: str) -> str:
-    """What was typed, with the collection beside a folder in the folder's place."""
+    """A collection as it was typed; for a folder, the collection that lies beside it."""
     from bitscale.index.engines.address import is_address
 
     name, equals, path = word.partition("=")

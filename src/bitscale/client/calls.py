@@ -1,4 +1,4 @@
-"""What can be asked of a service, as requests; nothing is sent here."""
+"""The requests that a service answers, made ready; nothing is sent here."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Call(NamedTuple):
 
 
 class Calls:
-    """What can be asked of one collection, as requests; nothing is sent here."""
+    """The requests about one collection, made ready; nothing is sent here."""
 
     def __init__(self, name: str) -> None:
         self.at = f"/v1/collections/{quote(name, safe='')}"

@@ -1,4 +1,4 @@
-"""Who sends the requests: clients that wait or are awaited, and one collection of a service as they see it."""
+"""Clients that send the requests: one that waits, one that is awaited, and one collection as each sees it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECONDS = 60.0
 
 
 class _Shared:
-    """What both clients send along, and how they read what comes back."""
+    """Shared by both clients: headers to send, and how answers are read."""
 
     def __init__(self, address: str, key: str | None, timeout: float) -> None:
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}

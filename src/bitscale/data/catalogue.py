@@ -26,7 +26,7 @@ REGISTRY = {
 
 @dataclass(frozen=True)
 class FetchReport:
-    """What `fetch_dataset` did."""
+    """The outcome of `fetch_dataset`."""
 
     status: DatasetStatus
     fetched: tuple[Fetched, ...]  # empty where all was there already

@@ -38,7 +38,7 @@ class Origin:
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any] | None) -> Origin | None:
-        """What a model file says; None where it says nothing."""
+        """Read it from a model file; None where the file does not hold it."""
         if table is None:
             return None
         texts = [table.get(name) for name in ("dataset", "protocol", "part", "content")]

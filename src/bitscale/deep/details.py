@@ -1,4 +1,4 @@
-"""What a deep model says about itself besides its weights: the input it takes and the data it was trained on."""
+"""Facts that a deep model keeps besides its weights: the input it takes and the data it was trained on."""
 
 from __future__ import annotations
 

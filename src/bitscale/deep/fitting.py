@@ -97,7 +97,7 @@ def _start_from_published(network: HashNetwork, name: str, layers: Sequence[Laye
 
 
 def final_arrays(network: HashNetwork, task: Task) -> Arrays:
-    """What a model is made of: its bits in the order of their weights, and how far each one's values spread."""
+    """The arrays of the finished model, bits in the order of their weights, and the spread of each bit's values."""
     network = network.cpu().eval()
     if task.parts.scale == "free":
         network.permute_bits(torch.from_numpy(np.argsort(-network.w.detach().abs().numpy(), kind="stable")))

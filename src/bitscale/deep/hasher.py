@@ -201,7 +201,7 @@ class DeepHasher(Hasher):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """What it was trained to tell apart, where that has names."""
+        """The names of the attributes that it was trained on, if any."""
         return self.settings.attribute_names
 
     @property

@@ -1,4 +1,4 @@
-"""What distinguishes one deep method from another: which parts of the one network and the one loss it has."""
+"""The parts of the one network and the one loss that a deep method has, by which it differs from the others."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ LARGEST, SMALL = 96, 64  # pictures of more than 96 pixels are brought to 64x64
 
 @dataclass(frozen=True)
 class Seen:
-    """What a recipe may know of the training data, and of the machine."""
+    """The facts about training data and machine that a recipe may go by."""
 
     n_images: int
     size: tuple[int, int] = (0, 0)  # height and width of the largest picture looked at

@@ -1,4 +1,4 @@
-"""What a network is fed: batches of images read when asked for, or of vectors, as float tensors."""
+"""The input of a network: batches of images read when asked for, or of vectors, as float tensors."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def pinned_name(name: str) -> str:
 
 
 def features_identity(name: str) -> str:
-    """What tells features apart: the name, or the sha256 of a network of the user's own."""
+    """Identifies features: the name, or the sha256 of a network of the user's own."""
     return same_network(name) if is_own(name) else name
 
 

@@ -1,4 +1,4 @@
-"""What a feature extractor promises: images in, float32 (n, d) out, a batch at a time, cached where asked."""
+"""The interface of feature extractors: images in, float32 (n, d) out, a batch at a time, cached where asked."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Manner:
 
 
 class NetworkFeatures(Features):
-    """What a network of the user's own gives for pictures in its form; its name tells the network's content."""
+    """Features by a network of the user's own; the name ends in the sha256 of the network."""
 
     batch_size = 16
     licence = "your own"
@@ -75,7 +75,7 @@ class NetworkFeatures(Features):
 
 
 class OwnFeatures(NetworkFeatures):
-    """What the network of one file gives; every output that is not a vector is averaged over the picture."""
+    """The output of a network in one file; an output that is not a vector is averaged over the picture."""
 
     def __init__(self, name: str) -> None:
         self.file = place_of(name)
@@ -90,7 +90,7 @@ class OwnFeatures(NetworkFeatures):
 
 
 def vectors_of(images: Pixels, network: Network, manner: Manner, file: Path) -> Float32:
-    """What the network in a file gives for images in its form: (m, H, W, 3) uint8 -> (m, dim)."""
+    """Run the network on images in its form: (m, H, W, 3) uint8 -> (m, dim)."""
     batch: NDArray[Any] = images[..., ::-1] if manner.reverse else images
     if not network.whole:
         batch = (batch - manner.mean) / manner.spread
@@ -113,7 +113,7 @@ def _run(batch: NDArray[Any], network: Network, manner: Manner, file: Path) -> F
 
 
 def read_settings(text: str, path: Path, known: set[str], of: str = "pictures") -> dict[str, Any]:
-    """What JSON says `of` pictures or words; only `known` names may stand in it."""
+    """Settings from JSON on how pictures or words (`of`) are taken; only `known` names may stand in it."""
     try:
         about = json.loads(text)
     except (ValueError, RecursionError) as error:

@@ -136,7 +136,7 @@ class Hasher(ABC):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """What it was trained to tell apart, where that has names: kind, colour."""
+        """The names of the attributes that it was trained on, such as kind and colour; usually none."""
         return ()
 
     @property
@@ -210,7 +210,7 @@ class Hasher(ABC):
 
     @property
     def arrays(self) -> Arrays:
-        """What was learned, by name."""
+        """The learned arrays, by name."""
         if self._arrays is None:
             raise NotFitted(f"this {self.name} hasher has learned nothing yet. Call fit(train) first.")
         return self._arrays
@@ -236,7 +236,7 @@ class Hasher(ABC):
 
     @cached_property
     def extractor(self) -> Features:
-        """What turns images into features; give it a `cache` folder to keep them between runs."""
+        """The extractor of its features; give it a `cache` folder to keep them between runs."""
         return make_features(self.features, version=self.features_version)
 
     def _extract(self, images: Any) -> Float32:

@@ -1,4 +1,4 @@
-"""What every index promises, and the results it gives."""
+"""The interface of every index, and its results."""
 
 from __future__ import annotations
 

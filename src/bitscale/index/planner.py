@@ -129,7 +129,7 @@ class SegmentPlanner:
             return self._centres[name, bits]
 
     def costs(self, planes: int) -> Costs:
-        """What things cost when the first `planes` bytes of a code count: measured on first use."""
+        """The measured costs where the first `planes` bytes of a code count; measured on first use."""
         if planes not in self._costs:
             self._costs[planes] = self._measure(planes)
         return self._costs[planes]

@@ -1,4 +1,4 @@
-"""What an index file holds, put together from its sections; nothing is trusted before it was checked.
+"""The content of an index file, put together from its sections; nothing is trusted before it was checked.
 
 Checksums find damage. This finds what was forged: a file with right checksums may still give wrong answers, but
 no kernel reads outside its arrays for it, nor anything that was never written.
@@ -21,7 +21,7 @@ PART = 1 << 22  # rows to look at together
 
 
 class Stored(NamedTuple):
-    """What an index file holds."""
+    """The content of an index file."""
 
     bit_weights: NDArray[np.float64]
     model: str | None
@@ -42,7 +42,7 @@ def require(condition: object, what: str) -> None:
 
 
 def read_stored(header: dict[str, Any], arrays: list[NDArray[Any]]) -> Stored:
-    """What a header and its sections describe."""
+    """The content that a header and its sections describe, checked."""
     weights = check_weights(header["bit_weights"])
     require((np.diff(weights) <= 0).all() and weights.size <= MAX_BITS, "weights out of order")
     model, next_id = header["model"], whole(header["next_id"])

@@ -45,7 +45,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Entry:
-    """What stands in a table; `mark` is above or below where it is compared with another number."""
+    """A cell of a table; `mark` says "above" or "below" where it is compared with another number."""
 
     text: str
     mark: str = ""

@@ -68,7 +68,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Cell:
-    """What is measured and kept in one file, for one or several seeds of the model."""
+    """A method at one code length, measured and kept in one file, for one or several seeds."""
 
     dataset: str
     method: str  # as the paper names its rows: ksh-cnn is ksh on features of a pretrained network
@@ -157,7 +157,7 @@ class Cell:
         return whole or label.removeprefix("table:") in {table for table, _ in self.places}
 
     def printed(self, table: str, metric: str) -> float | None:
-        """What the paper prints at one place."""
+        """The number that the paper prints in one table."""
         return None if self.held_out else in_table(table, self.dataset, self.method, self.bits, metric)
 
     @property

@@ -227,7 +227,7 @@ def _time(value: float | None) -> str:
 
 
 def deviation_blocks(cells: Sequence[Cell], records: Measured) -> list[Block]:
-    """What differs everywhere, then every gap above three points with its likely cause."""
+    """General differences, then every gap above three points with its likely cause."""
     blocks: list[Block] = [Heading("Where we part from the paper"), *(Text(line, point=True) for line in ALWAYS)]
     by_cause: dict[tuple[str, ...], list[tuple[int, float]]] = {}
     for cell in cells:

@@ -46,7 +46,7 @@ class Places:
 
 @dataclass
 class Outcome:
-    """What a run of the plan measured, and what it did not."""
+    """The outcome of a run: cells measured, and those that could not be, with reasons."""
 
     measured: list[Cell] = field(default_factory=list)
     there: int = 0  # cells that needed nothing

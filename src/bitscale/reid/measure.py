@@ -160,7 +160,7 @@ def _found(split: PersonSplit, far: Far, how: How) -> list[Match]:
 
 
 def read_result(path: Path) -> dict[str, Any]:
-    """What a result file holds."""
+    """The content of a result file."""
     result = read_json(path)
     if not isinstance(result, dict) or not result.get("matches"):
         raise _foreign(path)

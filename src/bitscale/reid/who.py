@@ -43,7 +43,7 @@ class Candidate:
 
     @property
     def cameras(self) -> list[Any]:
-        """That saw the person, each once, in order of time."""
+        """The cameras that saw the person, each once, in order of time."""
         return list(dict.fromkeys(one.camera for one in self.sightings))
 
     @property

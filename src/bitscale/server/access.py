@@ -24,7 +24,7 @@ WITHIN = re.compile(r"/v1/collections/([^/]+)(?:/(.*))?", re.DOTALL)
 
 @dataclass(frozen=True)
 class Need:
-    """What a key must allow for a request to be answered."""
+    """The role and collection that a key must cover for a request to be answered."""
 
     role: Literal["none", "read", "write"]
     collection: str | None = None

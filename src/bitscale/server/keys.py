@@ -48,7 +48,7 @@ class Key:
 
     @property
     def identity(self) -> Identity:
-        """Who a request with this key is from, and what it may do."""
+        """The identity of requests with this key, and what they may do."""
         return Identity(self.id, self.role, self.collections)
 
 

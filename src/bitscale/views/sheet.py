@@ -79,7 +79,7 @@ class Sheet:
     def _values(
         self, shown: list[tuple[Section, tuple[Tile, ...]]], most_pictures: int, pool: Pool | None
     ) -> dict[str, Any]:
-        """What the template shows: some tiles of each section, the first of them with pictures."""
+        """The values for the template: some tiles of each section, the first of them with pictures."""
         tiles = [tile for _, tiles_shown in shown for tile in tiles_shown]
         pictures = thumbnails((tile.path for tile in tiles[:most_pictures] if tile.path), pool)
         sections = [
@@ -96,7 +96,7 @@ class Sheet:
 
 
 def tile_values(tile: Tile, picture: str | UnreadablePicture | None) -> dict[str, Any]:
-    """What the template shows of one tile: its picture as a link to its file, or the reason why there is none."""
+    """The template's values of one tile: its picture as a link to its file, or the reason why there is none."""
     reason = "" if isinstance(picture, str) else "no file" if not tile.path else "not drawn"
     if isinstance(picture, UnreadablePicture):
         reason = f"the file {picture.reason}" if os.path.exists(tile.path) else "the file is missing"

@@ -52,7 +52,7 @@ class Shelf:
         self.waiting = []
 
     def take(self) -> Generator[Seen | None, None, None]:
-        """What earlier calls put here, in order, up to the first file that is missing or damaged."""
+        """The looks that earlier calls put here, in order, up to the first file that is missing or damaged."""
         while (arrays := kept_arrays(self.folder, self.stretches)) is not None and "looks" in arrays:
             self.stretches += 1
             sizes, read_at_all = arrays["sizes"].tolist(), arrays["read"].tolist()

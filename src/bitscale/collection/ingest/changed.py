@@ -1,4 +1,4 @@
-"""What changed in folders of pictures since a collection last saw them; files that did not are never opened."""
+"""Changes in folders of pictures since a collection last saw them; files that did not change are never opened."""
 
 from __future__ import annotations
 

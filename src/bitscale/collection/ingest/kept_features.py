@@ -58,7 +58,7 @@ def forget_left(home: Path) -> bool:
 
 @contextmanager
 def kept_features(path: Path | None, features: str) -> Iterator[Sample]:
-    """What an interrupted run left, to be added to: written down if the block is interrupted, gone once it ends."""
+    """The features that an interrupted run left, to be added to: written if the block is interrupted, else removed."""
     known: Sample = {} if path is None else _read(path, features)
     before = len(known)
     try:
@@ -119,7 +119,7 @@ def _is_bytes(value: Any) -> bool:
 
 
 def _read(path: Path, features: str) -> Sample:
-    """What is there for these features; a file that cannot be read is as good as none."""
+    """The pictures in the file, if they are of these features; a file that cannot be read counts as empty."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             about, values = json.loads(arrays["told"].tobytes()), np.asarray(arrays["values"], np.float32)

@@ -22,7 +22,7 @@ from bitscale.pictures.listing import Found
 
 @dataclass
 class Reindexed:
-    """What a reindex did: pictures encoded now, encoded by a run before, and items dropped, with the reasons."""
+    """The outcome of a reindex: pictures encoded now, those of an earlier run, and items dropped, with reasons."""
 
     encoded: int = 0
     resumed: int = 0

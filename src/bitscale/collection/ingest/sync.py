@@ -36,7 +36,7 @@ Metadata = Mapping[str, Any] | Callable[[str], Mapping[str, Any]]
 
 @dataclass
 class Changes:
-    """What a sync did: numbers of pictures, and the files it had to leave out, with their reasons."""
+    """The outcome of a sync: numbers of pictures, and the files it had to leave out, with reasons."""
 
     added: int = 0
     updated: int = 0

@@ -271,7 +271,7 @@ def pixels_of(picture: Any, name: str) -> Pixels:
 
 
 def seen_of(image: Pixels) -> Seen:
-    """What is seen of an image, (H, W), (H, W, 1) or (H, W, 3)."""
+    """Size and look of an image, (H, W), (H, W, 1) or (H, W, 3)."""
     from PIL import Image
 
     flat = image.reshape(image.shape[:2]) if image.ndim == 2 or image.shape[2] == 1 else image

@@ -29,7 +29,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Facets:
-    """What items can be told apart by."""
+    """Labels and metadata of the items, with the number of items that have each."""
 
     labels: tuple[Value, ...]
     fields: tuple[Field, ...]

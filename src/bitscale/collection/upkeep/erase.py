@@ -52,7 +52,7 @@ class Unreached:
 
 @dataclass(frozen=True)
 class Erased:
-    """What was erased, and where it could not be."""
+    """The outcome: items erased, and the backups and engines where something is left."""
 
     removed: int
     caches: int  # files beside the collection
