@@ -145,7 +145,7 @@ def _as_found(hits: Hits, k: int) -> Ordered:
 
 
 class ByIds(Sequence[tuple[Decided, ...]]):
-    """Why each of the first k places stands there ("distance" or "id"), where ids alone order ties; made when asked for."""
+    """Why each of the first k places stands there ("distance" or "id"), where ids alone order ties; made on demand."""
 
     def __init__(self, hits: Hits, k: int) -> None:
         self._hits, self._k = hits, k
