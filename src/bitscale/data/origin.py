@@ -38,7 +38,7 @@ class Origin:
 
     @classmethod
     def from_dict(cls, table: Mapping[str, Any] | None) -> Origin | None:
-        """What a model file says; None where it says nothing."""
+        """Read it from a model file; None where the file does not hold it."""
         if table is None:
             return None
         texts = [table.get(name) for name in ("dataset", "protocol", "part", "content")]
@@ -55,7 +55,7 @@ class Origin:
 
 
 def whole(dataset: str, content: Iterable[bytes]) -> Origin:
-    """The origin of all of a folder or array of one's own, told from others of its name by some of its `content`."""
+    """The origin of a whole folder or array of one's own; a digest of `content` tells it from others of its name."""
     digest = hashlib.sha256()
     for part in content:
         digest.update(hashlib.sha256(part).digest())
@@ -63,7 +63,7 @@ def whole(dataset: str, content: Iterable[bytes]) -> Origin:
 
 
 def check_apart(trained_on: Origin | None, queries: Origin | None) -> str:
-    """A sentence where training images may be among the queries, none where they cannot be; refuses where they are."""
+    """Refuse queries that the model was trained on. Returns a warning where that cannot be ruled out, else ""."""
     if trained_on is None:
         return "Where the model's training images came from is not recorded: queries may be among them."
     if queries is None:

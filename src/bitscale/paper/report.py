@@ -56,9 +56,9 @@ def draw_retrieval(cells: tuple[Cell, ...], path: Path, runs: Path, root: Path |
         if cell is None:
             return False
         training = cell.trainings[0]
-        kept = kept_model(training, runs / training.name)
-        if kept is None:
+        model = kept_model(training, runs / training.name)
+        if model is None:
             return False
-        hashers.append(kept.hasher)
+        hashers.append(model.hasher)
     picture(hashers[0], hashers[1], load_dataset("cifar10", root), path)
     return True
