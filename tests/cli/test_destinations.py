@@ -197,6 +197,7 @@ def test_links_and_odd_files_are_not_ours(words, tmp_path):
     os.mkfifo(tmp_path / "pipe.html")
     for name in ("link.html", "nowhere.html", "folder.html", "pipe.html"):
         assert run(words["search", "html"], tmp_path / name).returncode == 1
+    assert "it is a folder" in run(words["search", "html"], tmp_path / "folder.html", "--force").stderr
     assert (tmp_path / "target.txt").read_text() == "mine"
 
 
@@ -234,12 +235,13 @@ def test_the_slip_of_the_shell(home, tmp_path):
 def test_outputs_about_persons_are_refused_before_any_work(home, tmp_path):
     mine = tmp_path / "run" / "checkpoint.safetensors"
     mine.parent.mkdir()
-    for path in (tmp_path / "m.safetensors", tmp_path / "who.html", mine):
+    for path in (tmp_path / "m.safetensors", tmp_path / "card.md", tmp_path / "who.html", mine):
         Image.new("RGB", (9, 7), "red").save(path, format="JPEG")
     before = contents(tmp_path)
     train = ("reid", "train", home / "p", "--out")
     for words in (
         (*train, tmp_path / "m.safetensors"),
+        (*train, tmp_path / "card.safetensors"),
         (*train, tmp_path / "new.safetensors", "--run", mine.parent),
         ("reid", "who", home / "p.bsc", home / "p" / "1.png", "--html", tmp_path / "who.html"),
     ):

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from bitscale.errors import DataError, UnreadablePicture
+from bitscale.pictures import decode
 from bitscale.pictures.arrays import fit_pixels, read_picture
 from bitscale.pictures.decode import FORMATS, Limits, readable_formats
 from bitscale.pictures.form import Form
@@ -49,6 +50,22 @@ def test_facts_are_those_of_the_bytes_decoded(tmp_path):
     found = read_picture(path)
     assert found.content == hashlib.sha256(path.read_bytes()).digest()
     assert (found.size, found.modified) == (path.stat().st_size, 123_456_789)
+
+
+def test_what_is_hashed_is_what_is_decoded(tmp_path, monkeypatch):
+    """Another picture comes into the file's place as soon as it was read."""
+    path, read = save(tmp_path / "a.png", 1), decode._read
+    content, pixels = hashlib.sha256(path.read_bytes()).digest(), read_picture(path).pixels
+
+    def replaced(*given):
+        data = read(*given)
+        save(path, 2)
+        return data
+
+    monkeypatch.setattr(decode, "_read", replaced)
+    found = read_picture(path)
+    assert found.content == content
+    assert np.array_equal(found.pixels, pixels)
 
 
 def naive_fit(pixels, size, middle=False):
