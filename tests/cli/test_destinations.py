@@ -13,11 +13,14 @@ from PIL import Image
 
 import bitscale as bs
 from bitscale.cli.app import GROUPS
+from bitscale.cli.bench import BENCHMARKS
+from bitscale.cli.destinations import MEASURED, check_destination
 from bitscale.cli.verbs import VERBS
 from tests.cli.run import bitscale, inside
 from tests.collection.unprivileged import without_privileges
 
 pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[2]
 
 # Every parameter that names a file or folder is one of these three. A new one must be added here, and an output
 # gets a line in COMMANDS below.
@@ -187,6 +190,23 @@ def test_an_array_is_not_encoded_over_itself(home, words, tmp_path):
     done = inside("encode", home / "m.safetensors", tmp_path / "x.npy", "--out", tmp_path / "x.npy")
     assert done.returncode == 1
     assert contents(tmp_path) == before
+
+
+def test_benchmarks_write_over_their_own_results_alone(tmp_path):
+    """Their scripts have parsers of their own, which take beginnings of words, too."""
+    mine = tmp_path / "mine.json"
+    Image.new("RGB", (9, 7), "red").save(mine, format="JPEG")
+    (tmp_path / "a.jpg").write_bytes(mine.read_bytes())
+    before = contents(tmp_path)
+    for words in (("--out", mine), (f"--out={mine}",), ("--ou", mine), (f"--o={mine}",)):
+        done = inside("bench", "loss", *words)
+        assert done.returncode == 1
+        assert "--force" in done.stderr
+    assert inside("bench", "loss", "--out", tmp_path / "a.jpg").returncode == 2
+    assert contents(tmp_path) == before
+    for name in BENCHMARKS:
+        if (ROOT / "results" / f"{name}.json").exists():
+            check_destination(ROOT / "results" / f"{name}.json", MEASURED)
 
 
 def test_links_and_odd_files_are_not_ours(words, tmp_path):

@@ -12,6 +12,7 @@ from bitscale.pictures.arrays import fit_pixels, read_picture
 from bitscale.pictures.decode import FORMATS, Limits, readable_formats
 from bitscale.pictures.form import Form
 from bitscale.pictures.workers import decode_files
+from tests.pictures.bombs import tiled
 from tests.pictures.made import bomb, encoded, png, save, texture
 
 GREY28 = Form((28, 28), 1)
@@ -232,3 +233,10 @@ def test_more_pixels_or_bytes_than_allowed(tmp_path):
         read_picture(path, limits=Limits(file=100))
     with pytest.raises(UnreadablePicture, match="larger than is safe"):
         read_picture(put(tmp_path / "b.png", png(100_000, 100_000, b"")))
+
+
+def test_tiles_count_as_pictures_do(tmp_path):
+    """A picture of 16 x 16 whose one tile is larger: refused before memory is taken for it."""
+    path = put(tmp_path / "a.tif", tiled(8, tile=(400, 304)))
+    with pytest.raises(UnreadablePicture, match=r"tiles of 400 x 304 pixels, 121,599 in all allowed"):
+        read_picture(path, limits=Limits(pixels=121_599))

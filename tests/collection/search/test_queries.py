@@ -18,6 +18,7 @@ from bitscale.pictures.arrays import read_picture
 from tests.collection.folders import fill, model
 from tests.collection.made import codes_for, hasher
 from tests.collection.made import fill as fill_codes
+from tests.conftest import until
 from tests.pictures.bombs import png
 from tests.pictures.made import encoded, save, texture
 from tests.pictures.processes import children
@@ -110,6 +111,9 @@ def test_an_interrupted_search_leaves_no_picture_for_the_next_one(photos, tmp_pa
         patch.setattr(type(photos._serving), "snapshot", interrupts)
         with pytest.raises(KeyboardInterrupt):
             photos.search(path)
+    pool = photos._searcher.pool
+    working = [*pool._owing, *(worker for worker, _ in pool._begun.values())]
+    until(lambda: all(worker.poll.poll(0) for worker in working))  # it has read the file
     save(path, 8)
     assert photos.search(path).codes == photos.hasher.encode(pixels_in(path, photos))
 
