@@ -153,6 +153,14 @@ def test_heic(tmp_path, turn):
     assert np.abs(here.pixels - texture(2, 96, 64).astype(np.float64)).mean() < 6
     (there,) = decode_files([str(tmp_path / "a.heic")], GREY28)
     assert np.array_equal(there.pixels, read_picture(tmp_path / "a.heic", GREY28).pixels)
+    assert pillow_heif.options.DECODE_THREADS == 1  # each would take a share of the memory allowed
+
+
+def test_where_heic_cannot_be_read_the_cure_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(decode, "_load_heif", lambda: None)
+    monkeypatch.setattr(decode, "_formats", lambda: ("JPEG", "PNG"))
+    with pytest.raises(UnreadablePicture, match=r"pip install 'bitscale\[heic\]'"):
+        read_picture(put(tmp_path / "a.heic", b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(200)))
 
 
 def test_the_first_frame_of_many(tmp_path):
