@@ -70,7 +70,8 @@ class Ranking:
             rest: list[Decided] = ["distance"] * (len(ids) - 1)
             return ids, distances, [first, *rest] if len(ids) else []
         is_own = ids == (-1 if own is None else own)
-        tied = np.unique(distances[~is_own], return_counts=True)[1].max(initial=0) > 1
+        others = distances[~is_own]  # ascending, as they all are
+        tied = bool((others[1:] == others[:-1]).any())
         keys = self._keys(row, ids) if tied and self.tells else {}
         columns: list[Any] = [ids, *reversed(list(keys.values())), distances, ~is_own]
         order = np.lexsort(columns)
@@ -97,17 +98,16 @@ class Ranking:
     def _reasons(order: Int, is_own: Any, distances: Float, keys: dict[Decided, Float]) -> list[Decided]:
         """For every place, the key by which it differs from the neighbour it ties with; "distance" without a tie."""
         reasons: list[Decided] = []
-        for place, at in enumerate(order.tolist()):
-            if is_own[at]:
+        own, far, places = is_own.tolist(), distances.tolist(), order.tolist()
+        columns = {name: key.tolist() for name, key in keys.items()}
+        for place, at in enumerate(places):
+            if own[at]:
                 reasons.append("itself")
                 continue
-            ties = [
-                other
-                for other in (order[place - 1] if place else -1, order[place + 1] if place + 1 < len(order) else -1)
-                if other >= 0 and not is_own[other] and distances[other] == distances[at]
-            ]
+            beside = (*places[max(place - 1, 0) : place], *places[place + 1 : place + 2])
+            ties = [other for other in beside if not own[other] and far[other] == far[at]]
             deciding: list[Decided] = [
-                next((name for name, key in keys.items() if key[other] != key[at]), "id") for other in ties
+                next((name for name, key in columns.items() if key[other] != key[at]), "id") for other in ties
             ]
             reasons.append(max(deciding, key=["relaxed query", "full code", "id"].index) if deciding else "distance")
         return reasons
