@@ -243,6 +243,15 @@ def engines_table(found: dict) -> str:
             each = row["ms_a_query"]
             seen = f"{each['re-rank']:.0f} ms / {each['one scan']:.0f} ms: {row['faster_than_one_scan']:g} times"
             lines.append(f"| {name}, 1M codes, k = 10: certified re-rank / one exact scan in SQL | {seen} |")
+    if row := found.get("partitions-milvus"):
+        each = row["ms_a_query"]
+        seen = (
+            f"{each['parted, filtered']:.0f} ms / {each['whole, filtered']:.0f} ms: {row['faster_with_the_filter']:g} "
+            f"times; without a filter {row['faster_without_one']:g} times, filling it takes {row['filling_takes']:g} times "
+            f"as long ({row['machine']['cpu']})"
+        )
+        what = f"Milvus, {row['codes'].split()[0]} codes, k = 10, `--where` for one of {row['values']} values"
+        lines.append(f"| {what}: `--partition-by` it / without | {seen} |")
     for engine, name in names.items():
         if row := found.get(f"push-{engine}"):
             rounds = row.get("rounds") or [{"push": row["push_seconds"], "peer": row["peer_seconds"]}]

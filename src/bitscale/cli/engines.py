@@ -30,6 +30,13 @@ def push(
         str | None,
         typer.Option(help="Of Milvus: ivf or hnsw. Quicker, not exact; says how much of the nearest it finds."),
     ] = None,
+    partition_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="Of Milvus: store items by label or a value of the metadata; --where KEY=VALUE looks there alone.",
+        ),
+    ] = None,
     looks: Annotated[
         bool | None,
         typer.Option(
@@ -56,7 +63,7 @@ def push(
     with open_for_reading(collection) as photos:
         with progress_bar(as_json) as show:
             tell = partial(show, "adding items")
-            done = run(photos, address, approximate=approximate, looks=looks, progress=tell)
+            done = run(photos, address, approximate=approximate, partition_by=partition_by, looks=looks, progress=tell)
         apart = differences(photos, address, verify) if verify else []
     if as_json:
         counts = {"added": done.added, "updated": done.updated, "removed": done.removed, "items": done.items}

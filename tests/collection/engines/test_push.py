@@ -41,6 +41,7 @@ def test_there_and_back(photos, address, tmp_path):
         pull(address, tmp_path / "own.bsc", HASHER)
 
 
+@pytest.mark.parametrize("place", ["postgres", "milvus"], indirect=True)
 def test_codes_only_stay_so_there_and_back(place, tmp_path):
     with bs.Collection.create(tmp_path / "codes.bsc", HASHER, codes_only=True) as codes:
         codes.apply(codes=some_codes(5), items=[NewItem(labels=("coat",)) for _ in range(5)])

@@ -152,7 +152,7 @@ class EngineCollection(Answering):
     def select(self, where: Any) -> Int:
         """The ids of items for which `where` holds, ascending."""
         among = self._engine.among(where)
-        return among.ids if among.ids is not None else self.index.select(among.condition)
+        return among.ids if among.ids is not None else self.index.select(among)
 
     @whole
     def has_field(self, field: str) -> bool:
