@@ -4,7 +4,7 @@ python benchmarks/engines.py PART [PART ...] [--items 1000000] [--out results/en
 
 search-postgres, search-pgvector   certified re-rank against one exact scan in SQL, equal results asserted
 search-milvus                      exact by inner product, asserted; then hnsw and ivf with their recall
-partitions-milvus                  a search for one of 20 values, in partitions by them against without, answers asserted
+partitions-milvus                  a search for one of 20 values, in partitions by them against without; alike, asserted
 contract-postgres, contract-pgvector, contract-milvus, contract-faiss
                                    20,000 items x 1,000 queries at 64, 37, 16, 8 bits, with filters and after deletes
 
