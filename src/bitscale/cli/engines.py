@@ -95,15 +95,21 @@ def pull(
 
     Try: bitscale pull milvus://localhost/holiday copy.bsc --model holiday.bsc
     """
+    from bitscale.collection.engines.collection import EngineCollection
     from bitscale.collection.engines.pull import pull as run
 
     refuse_address(collection)
+    with EngineCollection.open(address) as there:
+        notices = there.notices()
     with progress_bar(as_json) as show:
         items = run(address, collection, model_of(model), progress=lambda n, total: show("fetching items", n, total))
     if as_json:
-        emit({"collection": str(collection.absolute()), "address": address, "items": items})
+        told = {"collection": str(collection.absolute()), "address": address, "items": items}
+        emit({**told, **({"notices": notices} if notices else {})})
     else:
         say(f"{items:,} items in {collection.name}.")
+        for notice in notices:
+            say(f"note: {notice} Then pull into another folder.")
 
 
 def unpush(

@@ -8,8 +8,9 @@ import pytest
 import bitscale as bs
 from bitscale.collection.engines.cursor import cursor_of, since
 from bitscale.collection.engines.pull import pull
-from bitscale.collection.engines.push import CURSOR, Pushed, push
+from bitscale.collection.engines.push import Pushed, push
 from bitscale.collection.engines.pushed import noted_pushes
+from bitscale.collection.engines.source import CURSOR
 from bitscale.collection.engines.verify import differences
 from bitscale.collection.items import NewItem
 from bitscale.errors import EngineError, FileError, InputError

@@ -20,20 +20,24 @@ from bitscale.errors import EngineError
 from bitscale.index.engines import connect
 from bitscale.index.engines.address import parse_address
 from tests import servers
+from tests.cli.run import inside
 from tests.collection.engines.made import RNG, N
 from tests.conftest import TORTURE, until
 
 pytestmark = pytest.mark.slow
 
 
-def test_what_a_stopped_push_left_there_is_erased_too(photos, place):
+def test_what_a_stopped_push_left_there_is_told_and_erased_too(photos, place, tmp_path):
     def stop(done, total):
         if done >= 100:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         push(photos, place, batch=50, progress=stop)
+    for told in (inside("pull", place, tmp_path / "part.bsc", "--model", photos.path), inside("info", place)):
+        assert "is under way or was stopped" in " ".join(told.stdout.split())
     assert photos.erase("camera=2").engines == []
+    assert "was stopped" not in inside("info", place).stdout
     with connect.open_index(place) as index:
         assert len(index) >= 50
         assert np.array_equal(np.setdiff1d(index.ids(), photos.index.ids()), [])

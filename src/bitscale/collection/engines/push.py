@@ -23,7 +23,7 @@ from bitscale.collection.engines.cursor import Cursor, cursor_of, since
 from bitscale.collection.engines.parting import check_field, field_of
 from bitscale.collection.engines.pushed import note_pushed
 from bitscale.collection.engines.recall import Recall, measured_recall
-from bitscale.collection.engines.source import NEXT_ID, RECALL, USUAL
+from bitscale.collection.engines.source import CURSOR, NEXT_ID, RECALL, UNFINISHED, USUAL
 from bitscale.collection.engines.texts import Row
 from bitscale.collection.opened import Opened
 from bitscale.collection.search.explain import NEAREST, SAMPLE, sample, usual_of
@@ -37,7 +37,7 @@ from bitscale.views.text import quoted
 BATCHES = {"postgresql": 10_000, "milvus": 50_000}  # items a commit
 COMPARED = 10_000  # items whose digests are compared at a time
 IN_FLIGHT = {"postgresql": 2, "milvus": 1}  # batches on their way to the engine; PostgreSQL's make their rows ready
-CURSOR, WITH_LOOKS = "cursor", "looks"
+WITH_LOOKS = "looks"
 LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # at which a push measures how near items are
 MOST_FACETS = 16_000  # characters
 APPROXIMATE = {"ivf": "IVF_FLAT", "hnsw": "HNSW"}
@@ -98,16 +98,18 @@ def push(
             difference = compared(collection, index, looks)
         else:
             difference = Difference(*settled(index, *apart), np.empty(0, np.int64))
+        index.note({UNFINISHED: str(True)})
         with ThreadPoolExecutor(1, "bitscale push") as beside_it:  # while the engine is at work
             known = beside_it.submit(about, collection)
             done = levelled(collection, index, difference, looks, batch or BATCHES[index.address.scheme], progress)
         if index.facts.approximate is not None:
             index.settle()
             done.recall = recall = measured_recall(collection.index, index)
-        notes_now = {**known.result(), **({} if recall is None else {RECALL: json.dumps(asdict(recall))})}
+        measured = {} if recall is None else {RECALL: json.dumps(asdict(recall))}
+        notes_now = {**known.result(), **measured, UNFINISHED: str(False)}
         if cursor_of(collection).same_items(cursor):
             level = done.items == len(collection.index)  # or what an ended push had sent came late: look at all again
-            notes_now |= {CURSOR: str(cursor) if level else "", WITH_LOOKS: str(looks)}
+            notes_now |= {CURSOR: str(cursor) if level else "", WITH_LOOKS: str(looks), UNFINISHED: str(not level)}
         index.note(notes_now)
     return done
 

@@ -32,6 +32,7 @@ from bitscale.pictures.pool import Pool
 
 PAGE = 5_000  # items read at a time; for each page Milvus waits 0.2 s or more
 USUAL, NEXT_ID, RECALL = "usual", "next_id", "recall"  # notes that a push leaves
+CURSOR, UNFINISHED = "cursor", "unfinished"  # how far it came, and whether it is under way
 NEAREST = 64  # items whose nearest other is looked for where a push has not measured it
 
 
@@ -138,6 +139,12 @@ class Engine:
         share = None if recall is None else float(json.loads(recall)["recall"])
         version = Version(self.place, fetched, whole.n_items, self.standard, pool, share)
         return Told(items, seen, version, whole.state)
+
+    def unfinished(self) -> bool:
+        """Whether the last push is under way or was stopped, as far as is known."""
+        notes = (self._known or self._whole()).notes
+        begun = self._index.facts.origin is not None and CURSOR not in notes
+        return notes.get(UNFINISHED, str(begun)) == str(True)
 
     def _whole(self) -> Whole:
         """What is known of the collection as a whole, asked for again where something has changed."""

@@ -32,6 +32,8 @@ OVERSAMPLED, LEAST_OVERSAMPLED = 4, 64  # an approximate index is asked for 4 k 
 class MilvusIndex(MilvusItems):
     """Codes as sign vectors in a Milvus collection, ranked by inner product."""
 
+    most_hits = MOST_ROWS
+
     def _nearest(self, asked: list[Ask], k: int, among: Among | None) -> list[Ranked]:
         if k > MOST_ROWS:
             raise EngineError(f"{self.address}: Milvus gives at most {MOST_ROWS:,} items a query. Got k={k:,}.")
