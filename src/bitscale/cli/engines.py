@@ -55,6 +55,7 @@ def push(
 
     Try: bitscale push holiday.bsc 'postgresql://me@localhost/photos?collection=holiday' --verify 100
     """
+    from bitscale.collection.engines.parting import nobody_has
     from bitscale.collection.engines.push import push as run
     from bitscale.collection.engines.verify import differences
 
@@ -65,6 +66,7 @@ def push(
             tell = partial(show, "adding items")
             done = run(photos, address, approximate=approximate, partition_by=partition_by, looks=looks, progress=tell)
         apart = differences(photos, address, verify) if verify else []
+        nobody = partition_by is not None and nobody_has(photos, partition_by)
     if as_json:
         counts = {"added": done.added, "updated": done.updated, "removed": done.removed, "items": done.items}
         recall = None if done.recall is None else asdict(done.recall)
@@ -74,6 +76,8 @@ def push(
         if done.recall is not None:
             shares = ", ".join(f"{share:.1%} at {bits} bits" for bits, share in done.recall.by_bits.items())
             say(f"Approximate: of the {done.recall.k} nearest it finds {shares} ({done.recall.queries} queries).")
+        if nobody:
+            say(f"note: no item has {partition_by}, so all are in one partition.")
         if verify:
             say("All answers are alike." if not apart else "Answers differ: " + "; ".join(apart[:5]))
     if apart:

@@ -183,6 +183,8 @@ def test_how_items_are_parted_is_chosen_once(photos, address):
     assert (run.returncode, f"{address} was made in partitions by metadata.camera" in said) == (1, True)
     assert "bitscale unpush" in said
     assert "metadata.camera" in inside("info", address).stdout
+    assert inside("unpush", address, "--yes").returncode == 0
+    assert "note: no item has camra" in inside("push", photos.path, address, "--partition-by", "camra").stdout
     with connect.open_index(address) as index:
         index.drop()
     push(photos, address)

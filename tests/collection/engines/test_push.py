@@ -37,6 +37,10 @@ def test_there_and_back(photos, address, tmp_path):
         assert np.array_equal(back.index.get(back.index.ids()).packed, photos.index.get(photos.index.ids()).packed)
         assert back.add_codes(some_codes(1)).tolist() == [N + 2]
     assert pull(address, tmp_path / "back.bsc", HASHER) == N
+    photos.remove([8])
+    push(photos, address)
+    with pytest.raises(FileError, match="was changed since"):
+        pull(address, tmp_path / "back.bsc", HASHER)
     bs.Collection.create(tmp_path / "own.bsc", HASHER).close()
     with pytest.raises(FileError, match="is a collection already"):
         pull(address, tmp_path / "own.bsc", HASHER)

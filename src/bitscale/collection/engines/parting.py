@@ -15,6 +15,7 @@ from typing import Any
 from bitscale.collection.engines.texts import Row
 from bitscale.collection.engines.where_postgres import compact
 from bitscale.collection.items import Item
+from bitscale.collection.opened import Opened
 from bitscale.collection.where import NUMBERS, Condition, checked, one_condition
 from bitscale.errors import InputError
 
@@ -39,6 +40,11 @@ def check_field(text: str) -> None:
             f"items are parted by what many share: label, a key of the metadata, exif.camera or such. Got {text!r}."
         )
     one_condition(Condition(text, "=", ""))
+
+
+def nobody_has(collection: Opened, text: str) -> bool:
+    """Whether no item has the field, so that all would be in one partition."""
+    return not collection.page(-1, 1, [Condition(text, "~", "")])
 
 
 def key_of(row: Row, field: Field) -> int:
