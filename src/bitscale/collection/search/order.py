@@ -25,6 +25,7 @@ from bitscale.errors import InputError
 from bitscale.index.base import Hits, Index, Neighbours
 
 Decided = Literal["itself", "distance", "relaxed query", "full code", "id"]
+BESIDES = 2  # items beyond k: one for the item itself, one to see whether the last of them ties
 TIES = 256  # items beyond k that are fetched to put a tie in order
 ROWS = 256  # queries whose ties are fetched at a time
 
@@ -116,7 +117,13 @@ class Ranking:
 def ordered_hits(ask: Ask, ranking: Ranking, n: int, k: int, own: list[int | None]) -> Ordered:
     """The k nearest of each of n queries, ties in order; the item searched for is one more."""
     every = np.arange(n)
-    hits = ask(every, k + 2)  # one more for the item itself, one more to see whether the last of them ties
+    most = ranking.index.most_hits
+    if most is not None and k + BESIDES > most:
+        raise InputError(
+            f"k can be up to {most - BESIDES:,} here, where {most:,} items a query are listed. Got k={k:,}; "
+            "ask for all within a radius or a max_distance."
+        )
+    hits = ask(every, k + BESIDES)
     if not ranking.tells and all(one is None for one in own):
         return _as_found(hits, k)
     rows: list[tuple[Int, Float, list[Decided]]] = [
@@ -128,7 +135,7 @@ def ordered_hits(ask: Ask, ranking: Ranking, n: int, k: int, own: list[int | Non
         rows[row] = _cut(*ranking.put_in_order(row, *_real(hits, row), own[row]), k)
     for start in range(0, len(ties), ROWS):
         open_rows = np.array(ties[start : start + ROWS])
-        more = ask(open_rows, k + 2 + TIES)
+        more = ask(open_rows, k + BESIDES + TIES if most is None else min(k + BESIDES + TIES, most))
         for place, row in enumerate(open_rows.tolist()):
             rows[row] = _cut(*ranking.put_in_order(row, *_real(more, place), own[row]), k)
     wide = max([k, *(len(ids) for ids, _, _ in rows)])
