@@ -57,7 +57,10 @@ def test_unknown_words_are_wrong_usage(here):
     done = inside("reproduce", "tab9")
     assert done.returncode == 2
     assert "the paper has no 'tab9'" in done.stderr
-    for words in (["--only", "nonsense"], ["cuhk03", "--only", "nonsense"], ["cuhk03", "--quick"]):
+    assert "did you mean 'tab1'" in inside("reproduce", "TAB1").stderr
+    assert "no small version of second-track" in inside("reproduce", "second-track", "--quick").stderr
+    wrong = [["--only", "nonsense"], ["cuhk03", "--only", "nonsense"], ["cuhk03", "--quick"], ["fig:short", "--quick"]]
+    for words in (*wrong, ["table:tab222", "--quick"]):
         told = json.loads(inside("reproduce", *words, "--json").stdout)
         assert told["error"]["exit_code"] == 2
 

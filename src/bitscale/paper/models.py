@@ -60,7 +60,7 @@ def fit(training: Training, images: Labelled, runs: Path, told: Told | None = No
     """The model of a training: the one that is kept, or a new one, gone on with where one was begun."""
     folder, cache = runs / training.name, runs / "features"
     kept = kept_model(training, folder, cache)
-    if kept is not None:
+    if kept is not None and kept.hasher.origin == images.origin:  # not of a dataset that was another then
         return kept
     hasher = new_hasher(training, cache)
     asked = _settings(hasher)  # before the recipe looks at the images

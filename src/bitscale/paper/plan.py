@@ -177,11 +177,11 @@ def select(what: Sequence[str], only: Sequence[str] = ()) -> tuple[Cell, ...]:
     for word in what:
         known = labels()
         if word.removeprefix("table:") not in known:
-            near = difflib.get_close_matches(word, known, 1, 0.5)
+            near = difflib.get_close_matches(word.lower(), known, 1, 0.5)
             raise InputError(
                 f"the paper has no {word!r}{f'; did you mean {near[0]!r}?' if near else '.'} Give a LaTeX label "
-                f"({', '.join(tables())}, fig:comp, ...), a dataset ({', '.join(BUDGET)}), figures, ablations "
-                "or second-track."
+                f"({', '.join(tables())}, fig:comp, ...), a dataset ({', '.join(BUDGET)}, cuhk03), figures, "
+                "ablations or second-track."
             )
     cells = whole_plan()
     methods = tuple(dict.fromkeys(cell.method for cell in cells))
