@@ -71,6 +71,18 @@ def test_the_page(results):
     assert "1,234" in text
 
 
+def test_images_and_queries_are_counted_beside_the_table(tmp_path):
+    note = "190,000 images carry one of the 21 labels; the paper counts 195,969."
+    for dataset, n in (("nus-wide", 2_100), ("mnist", 10_000)):
+        cell = Cell(dataset, "drsch", 16, 16, "ours", iterations=2000)
+        about = {"n_queries": n} | ({"note": note} if dataset == "nus-wide" else {})
+        write(tmp_path / f"{cell.name}.json", with_run(cell, None, run(cell, 0, 60.0) | about))
+    cells = [Cell(dataset, "drsch", 16, 16, "ours", iterations=2000) for dataset in ("mnist", "nus-wide")]
+    text = markdown(tuple(cells), tmp_path, "figures/")
+    assert f"## NUS-WIDE\n\n{note} 2,100 queries.\n\n### `tab3`" in text
+    assert "## MNIST\n\n### `tab1`" in text
+
+
 def test_the_second_track_has_a_table_of_its_own(tmp_path):
     cell = Cell("cifar10", "nested", 64, 64, "ours", "efficientnet-lite4@224", 3000)
     write(tmp_path / f"{cell.name}.json", with_run(cell, None, run(cell, 0, 90.0)))
