@@ -146,6 +146,17 @@ def test_own_vectors_are_known_by_whatever_name_and_labels(tmp_path):
             check_apart(trained.origin, split(name, seed=1).query.origin)
 
 
+def test_a_split_made_by_hand_is_said_to_be_one(tmp_path):
+    part = features(60, seed=1)
+    np.save(tmp_path / "own.npy", part.images)
+    pool = read_array(tmp_path / "own.npy")
+    train, query = pool.take(np.arange(40)), pool.take(np.arange(40, 60))
+    assert str(train.origin) == "own, some of it"
+    assert "some of it, taken by hand: queries may be among it" in check_apart(train.origin, query.origin)
+    with pytest.raises(InputError, match="own, all of it"):
+        check_apart(pool.origin, query.origin)
+
+
 def test_a_folder_is_known_by_whatever_name_and_list(tmp_path):
     from PIL import Image
 

@@ -15,6 +15,7 @@ from typing import Any
 from bitscale.errors import InputError
 
 ALL = "all"  # the part that is a whole dataset, not split
+SOME = "some"  # some of it, taken by hand
 SAME_PROTOCOL = {"P0-db": "P0"}  # they draw the same queries
 SAME_IMAGES = {  # the official parts of the one are, or are taken from, those of the other
     "sample": "fashion-mnist",
@@ -31,13 +32,17 @@ class Origin:
     dataset: str
     protocol: str
     split_seed: int | None  # None: the official parts, nothing was drawn
-    part: str  # train, query, database, or all
+    part: str  # train, query, database, all or some
     content: str = ""  # of data of one's own: what it holds, and after a point which of that are the queries
     besides: str = ""  # what a model learned from later, which may be any images
 
     def of_part(self, part: str) -> Origin:
         """The origin of another part of the same split."""
         return replace(self, part=part)
+
+    def of_some(self) -> Origin:
+        """The origin of some rows: of a part of a split they are of that part, of a whole they were taken by hand."""
+        return self.of_part(SOME) if self.part == ALL else self
 
     def to_dict(self) -> dict[str, Any]:
         """As a model file holds it."""
@@ -57,8 +62,8 @@ class Origin:
 
     def __str__(self) -> str:
         later = f", then {self.besides}" if self.besides else ""
-        if self.part == ALL:
-            return f"{self.dataset}, all of it{later}"
+        if self.part in (ALL, SOME):
+            return f"{self.dataset}, {self.part} of it{later}"
         drawn = "official parts" if self.split_seed is None else f"split seed {self.split_seed}"
         return f"{self.dataset}, {self.protocol}, {drawn}, part {self.part}{later}"
 
@@ -101,6 +106,8 @@ def check_apart(trained_on: Origin | None, queries: Origin | None) -> str:
             f"The model was trained on other data named {trained_on.dataset}, or on it before it changed: queries may "
             "be among its training images."
         )
+    if trained_on.part == SOME:
+        return f"The model was trained on {trained_on}, taken by hand: queries may be among it."
     if trained_on.part in ("train", "database"):
         told = not items[0] or ("." in trained_on.content and "." in queries.content)
         if _drawn(trained_on, told) == _drawn(queries, told):
