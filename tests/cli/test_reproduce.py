@@ -46,6 +46,16 @@ def test_the_status_of_everything_without_anything(here):
     assert "61.46" in told.stdout
     assert not (here / "results").exists()
 
+    def tables(*words):
+        return {row["table"] for row in json.loads(inside("reproduce", *words, "--status", "--json").stdout)}
+
+    assert tables("tab2") == {"tab2"}
+    assert tables("tabtime", "fig:comp") == {"tabtime", "fig:comp"}
+    assert tables("fig:CIFAR") == {f"fig:cifar10_{part}" for part in ("hamm_dist", "precision_500", "precision_k")}
+    assert {"fig:comp", "fig:nus_hamm_dist"} < tables("figures")
+    assert {"tab2", "tab5", "fig:comp"} < tables("cifar10")
+    assert "tab5" in tables("fig:short")
+
 
 def test_missing_data_is_told(here):
     done = inside("reproduce", "tab3", "--only", "lsh")

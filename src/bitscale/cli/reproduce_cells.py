@@ -12,7 +12,7 @@ from bitscale.cli.output import COULD_NOT, UsageError, emit, print_table, say
 from bitscale.cli.reproduce import one_line
 from bitscale.data import datasets
 from bitscale.errors import InputError
-from bitscale.paper import Outcome, Places, Row, rows, select, small, whole_plan
+from bitscale.paper import Outcome, Places, Row, asked_for, rows, select, small, whole_plan
 from bitscale.paper import reproduce as measure
 from bitscale.paper.numbers import MAIN, TIMES
 from bitscale.paper.plan import asked_tables
@@ -43,6 +43,7 @@ def reproduce_cells(
         with one_line(as_json) as show:
             outcome = measure(cells, places, show, times=timed_datasets(words, root, quick), plan=plan)
     listed = rows(cells, places.results, asked_tables(words, quick), only)
+    listed = listed if quick else asked_for(listed, words)  # the sample stands in no table
     if status:
         tell_status(listed, as_json)
         return
