@@ -48,6 +48,7 @@ def test_marks_move_what_they_speak_of(clothes, tmp_path):
     clothes.mark(own, [30], [31])  # a query without a picture: of no use here
     tuned = fine_tuned(clothes, steps=20)
     assert tuned.fingerprint != clothes.hasher.fingerprint
+    assert str(tuned.origin) == "fashion-mnist, P0, official parts, part train, then marked pictures"
     assert gap(tuned, part) > gap(clothes.hasher, part)
     changed = tuned.encode(part.images).signs() != clothes.hasher.encode(part.images).signs()
     assert changed.mean() < 0.2
