@@ -3,7 +3,7 @@
     python benchmarks/same_codes.py pictures FOLDER            # draw them from MIRFLICKR, below BITSCALE_DATA
     python benchmarks/same_codes.py models FOLDER              # fit a small model of every kind
     python benchmarks/same_codes.py encode MODELS PICTURES OUT.npz
-    python benchmarks/same_codes.py compare OLD.npz NEW.npz
+    python benchmarks/same_codes.py compare OLD.npz NEW.npz [results/same-codes.json]
 
 Fit with the older version, encode with both (PYTHONPATH chooses the version), compare.
 """
@@ -11,6 +11,7 @@ Fit with the older version, encode with both (PYTHONPATH chooses the version), c
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -150,10 +151,10 @@ def encode(folder: Path, pictures: Path, out: Path) -> None:
     np.savez(out, **arrays)
 
 
-def compare(old: Path, new: Path) -> int:
-    """Print a row a model; 1 where any differs."""
+def compare(old: Path, new: Path, out: Path | None = None) -> int:
+    """Print a row a model, and write all rows to `out`; 1 where any differs."""
     ours, theirs = np.load(new), np.load(old)
-    differ = 0
+    differ, rows = 0, []
     print(f"{'model':45} pictures with other pixels | codes; bits | relaxed, most by")
     for title in dict.fromkeys(key.partition("|")[0] for key in theirs.files):
         pixels = _rows_that_differ(theirs[f"{title}|pixels"], ours[f"{title}|pixels"])
@@ -166,7 +167,14 @@ def compare(old: Path, new: Path) -> int:
             relaxed, most = _rows_that_differ(before, after), float(np.abs(before - after).max())
             differ += int((theirs[f"{title}|weights"] != ours[f"{title}|weights"]).any())
         differ += bool(pixels or codes or relaxed)
+        rows.append({"model": title, "pictures": len(before), "other_pixels": pixels, "other_codes": codes,
+                     "other_bits": bits, "other_relaxed": relaxed, "relaxed_most_by": most})  # fmt: skip
         print(f"{title:45} {pixels:6} | {codes:6}; {bits:5} | {relaxed:6}, {most:.2g}")
+    if out is not None:
+        from bitscale.paper.surroundings import machine, versions
+
+        about = {"machine": machine(), "versions": versions(), "models": rows}
+        out.write_text(json.dumps(about, indent=1) + "\n")
     print("all equal" if not differ else f"{differ} differ")
     return int(differ > 0)
 

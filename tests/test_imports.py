@@ -14,7 +14,7 @@ import bitscale as bs
 SOURCE = Path(bs.__file__).parent
 
 TABLE = (Path(__file__).resolve().parents[1] / "docs" / "architecture.md").read_text()
-ROOMS = re.findall(r"^\| `([a-z_.]+)` \|", TABLE, re.M)  # from the ground up, as the table says
+ROOMS = re.findall(r"^\| `([a-z0-9_.]+)` \|", TABLE, re.M)  # from the ground up, as the table says
 NEVER = {"metrics": {"hashers", "deep", "features"}, "index": {"data", "features", "pictures"}, "server": {"cli"}}
 DOORS = ("bitscale", "bitscale.__init__", "bitscale.__main__")
 HEAVY = {
@@ -40,9 +40,10 @@ HEAVY = {
     "filelock",
     "platformdirs",
     "h5py",
+    "psutil",
 }
 ABSENT = {"fcntl", "resource"}  # on some systems
-MODULE = re.compile(r"bitscale(\.[a-z_]+)+")
+MODULE = re.compile(r"bitscale(\.[a-z0-9_]+)+")
 
 
 @cache
@@ -106,6 +107,37 @@ def test_imports_point_one_way():
         assert there.split(".")[0] not in NEVER.get(here.split(".")[0], ()), f"{path}: {here} never sees {there}"
 
 
+def test_nobody_goes_round_by_the_public_door():
+    """`from bitscale import Collection` inside the package would hide which room is meant, and so would `from .`."""
+    for path in SOURCE.rglob("*.py"):
+        if path in (SOURCE / "__init__.py", SOURCE / "__main__.py"):
+            continue
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{path} imports relatively"
+            assert "bitscale" not in named_modules(node), f"{path} imports the public door"
+
+
+def test_modules_imported_by_name_are_texts_that_are_seen():
+    """`import_module` takes whole names; only the door and the command line put the names of ours together."""
+    for path in SOURCE.rglob("*.py"):
+        if path in (SOURCE / "__init__.py", SOURCE / "cli" / "app.py"):
+            continue
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.JoinedStr):
+                start = node.values[0] if node.values else None
+                text = start.value if isinstance(start, ast.Constant) else ""
+                assert not str(text).startswith("bitscale."), f"{path} puts a module's name together"
+
+
+def test_the_page_names_what_may_be_loaded_late():
+    """Every heavy package stands in docs/architecture.md, under the name that people know."""
+    known_as = {"PIL": "Pillow", "jinja2": "Jinja2"}
+    paragraph = TABLE[TABLE.index("An import stands at the top") : TABLE.index("`import bitscale` loads neither")]
+    for name in HEAVY | ABSENT:
+        assert re.search(rf"\b{known_as.get(name, name)}\b", paragraph), name
+
+
 def test_names_in_texts_are_seen():
     """The registry reaches the deep methods by name alone."""
     assert any(here == "hashers.registry" and there == "deep" for _, here, there in imports())
@@ -118,7 +150,7 @@ def within_functions():
         if parts[0] in ("cli", "__init__.py"):
             continue
         for function in ast.walk(tree_of(path)):
-            if isinstance(function, ast.FunctionDef):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                 for node in ast.walk(function):
                     if isinstance(node, ast.Import):
                         yield from (("/".join(parts), alias.name) for alias in node.names)

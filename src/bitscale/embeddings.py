@@ -54,17 +54,17 @@ class Embeddings:
         return np.rint(self.values.astype(np.float64) / unit)
 
 
-def grid_unit(*lots: Embeddings) -> float:
+def grid_unit(*embeddings: Embeddings) -> float:
     """A power of two so fine, and no finer, that squared distances between these are exact in float64, in any order.
 
     With whole numbers up to 2^k in d places no sum of |a|^2 + |b|^2 - 2 a.b exceeds 4 d 4^k, which stays below 2^53.
     For 64 values that is k = 22, two bits less than float32 has.
     """
-    dims = {lot.values.shape[1] for lot in lots}
+    dims = {one.values.shape[1] for one in embeddings}
     if len(dims) != 1:
         raise ModelMismatch(f"embeddings of different length ({sorted(dims)}) have no distance. Use one model.")
     steps = (50 - (max(dims) - 1).bit_length()) // 2
-    largest = max(float(np.abs(lot.values).max(initial=0.0)) for lot in lots)
+    largest = max(float(np.abs(one.values).max(initial=0.0)) for one in embeddings)
     return float(2.0 ** (np.frexp(largest)[1] - steps)) if largest else 1.0
 
 

@@ -22,9 +22,10 @@
 A message says what is wrong, what was given and what to do about it.
 """
 
+import difflib
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 class BitscaleError(Exception):
@@ -109,6 +110,12 @@ class CollectionBusy(FileError):
 
 class MustReopen(FileError):
     """An open collection cannot go on: what is on disk is sound, but the object must be closed and opened again."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence about a name that is not known: `; did you mean 'mnist'?`, or a full stop."""
+    near = difflib.get_close_matches(name.lower().replace("_", "-"), [*known], 1, 0.6)
+    return f"; did you mean {near[0]!r}?" if near else "."
 
 
 def cannot_read(path: str | os.PathLike[str], error: OSError) -> FileError:

@@ -1,12 +1,10 @@
-"""What this machine gives a process: processor cores and memory."""
+"""The processor cores and the memory that this machine gives a process."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 from pathlib import Path
-
-import psutil
 
 M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # glibc's mallopt: heaps that threads may spread over; size of a large block
 LARGE = 1 << 18  # bytes
@@ -22,6 +20,8 @@ def cores() -> int:
 
 def free_memory() -> int:
     """Bytes that may still be taken: what the system has, or less where the control group allows less."""
+    import psutil
+
     left = _left_in_group()
     available = int(psutil.virtual_memory().available)
     return available if left is None else min(available, left)
@@ -39,7 +39,7 @@ def keep_few_heaps(n: int = 2) -> bool:
 
 
 def _left_in_group() -> int | None:
-    """What a container's limit leaves (cgroup v2), None where there is none; psutil does not look at it."""
+    """Bytes left below a container's limit (cgroup v2), None without a limit; psutil does not look at it."""
     group = Path("/sys/fs/cgroup")
     try:
         limit, used = (int((group / name).read_text()) for name in ("memory.max", "memory.current"))

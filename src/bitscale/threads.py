@@ -17,7 +17,7 @@ Made = TypeVar("Made")
 
 
 def on_threads(work: Callable[[Part], Made], parts: Sequence[Part], threads: int) -> list[Made]:
-    """What `work` makes of every part, in order, by so many threads at most; the first error is raised."""
+    """`work(part)` for every part, by so many threads at most: the results in order. The first error is raised."""
     todo, done = SimpleQueue[int](), SimpleQueue[tuple[int, Made | None, BaseException | None]]()
     for place in range(len(parts)):
         todo.put(place)
@@ -54,14 +54,14 @@ def on_threads(work: Callable[[Part], Made], parts: Sequence[Part], threads: int
 
 
 def ahead(work: Callable[[Part], Made], parts: Iterable[Part], threads: int, most: int) -> Iterator[Made]:
-    """What `work` makes of each part, in order, by so many threads; at most `most` parts are worked on ahead."""
+    """`work(part)` for each part, in order, by so many threads; at most `most` parts ahead of whoever reads."""
     todo: SimpleQueue[tuple[Part, _Box[Made]] | None] = SimpleQueue()
     waiting: deque[_Box[Made]] = deque()
     stopped: list[bool] = []
 
     def serve() -> None:
-        while (given := todo.get()) is not None and not stopped:
-            part, box = given
+        while (task := todo.get()) is not None and not stopped:
+            part, box = task
             try:
                 box.put((work(part), None))
             except BaseException as error:

@@ -1,1 +1,1 @@
-"""What a collection of so many codes takes: bytes, cores and cost, from measured slopes."""
+"""Sizing a collection: bytes, cores and cost of so many codes in each engine, from measured slopes."""

@@ -1,4 +1,4 @@
-"""What was measured, as it comes with the package: `measured.json`, written by benchmarks/capacity.py."""
+"""The measurements that come with the package in `measured.json`, written by benchmarks/capacity.py."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Slope:
 
     @property
     def power(self) -> float:
-        """The power that fits the points; 1, as a scan grows, where there is but one."""
+        """The power of n that fits the points best; 1, as of a scan, where there is only one size."""
         if len({p.n for p in self.points}) < 2:
             return 1.0
         x, y = [math.log(p.n) for p in self.points], [math.log(p.seconds) for p in self.points]
@@ -45,7 +45,7 @@ class Slope:
         return min(self.most, max(self.least, fitted))
 
     def seconds(self, n: float) -> float:
-        """The time of a query among `n` codes: from the nearest point, by the power."""
+        """Seconds of a query among `n` codes, reckoned from the nearest size that was measured."""
         if self.scans:
             fixed, a_code = self._line()
             return fixed + a_code * n
@@ -54,12 +54,12 @@ class Slope:
 
     @property
     def waiting(self) -> float:
-        """Seconds of a lone query that no core works: the least that stays of it without its processor time."""
+        """Seconds in which a lone query only waits: the smallest difference of its time and its processor time."""
         apart = [p.seconds - p.batched for p in self.points if p.batched]
         return max(0.0, min(apart, default=0.0))
 
     def _line(self) -> tuple[float, float]:
-        """Seconds that a query takes at any size, and seconds a code; by its processor time where that is known."""
+        """Fixed seconds of a query, and further seconds for each code; from processor times where these are known."""
         first, last = min(self.points, key=lambda p: p.n), max(self.points, key=lambda p: p.n)
         if first.batched and last.batched:
             first, last = (Point(p.n, p.batched + self.waiting) for p in (first, last))

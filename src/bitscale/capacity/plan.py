@@ -1,4 +1,4 @@
-"""The plan: for each way to keep codes, what they take at a size, and whether that was measured or is extrapolated."""
+"""The plan: memory, disk, cores and cost of so many codes in each engine, and whether measured or extrapolated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ POSTGRES_ROW = 82  # bytes where they were not measured: a row of id, stamp and 
 
 @dataclass(frozen=True)
 class Load:
-    """What is asked of it, and what machines and money there are."""
+    """The queries that arrive, the machines that answer them, and what these cost."""
 
     rate: float = 100.0  # queries a second
     machine_memory: float = 64e9  # bytes
@@ -34,7 +34,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Row:
-    """What one engine takes at one size."""
+    """Memory, machines, time and cost of one engine at one size."""
 
     engine: str
     items: int
@@ -55,7 +55,7 @@ class Row:
 
 
 def plan(items: int, bits: int = MEASURED_BITS, load: Load | None = None) -> list[Row]:
-    """What `items` codes of `bits` bits take in each engine."""
+    """Memory, machines, time and cost of `items` codes of `bits` bits, a row for each engine."""
     if not 1 <= items <= MOST_ITEMS:
         raise InputError(f"items must be between 1 and {MOST_ITEMS:,}. Got {items:,}.")
     if not 1 <= bits <= MAX_BITS:
@@ -66,7 +66,7 @@ def plan(items: int, bits: int = MEASURED_BITS, load: Load | None = None) -> lis
 
 
 def plans(sizes: Iterable[int] = SIZES, bits: int = MEASURED_BITS, load: Load | None = None) -> list[Row]:
-    """What several numbers of items take in each engine."""
+    """The rows of `plan` for several numbers of items."""
     return [row for items in sizes for row in plan(items, bits, load)]
 
 
@@ -87,14 +87,14 @@ def _ray(items: int, bits: int, load: Load) -> Row:
 
 
 def _milvus(items: int, bits: int, load: Load) -> Row:
-    """Vectors of float32 in memory, all of them looked at, once what was written before is there."""
+    """A scan of float32 vectors in memory, after a wait until earlier writes can be seen."""
     size = int(items * (4 * bits + 16))
     machines = max(1, math.ceil(size / load.machine_memory))
     return _scanned("milvus", items, bits, load, size, 2 * size, machines, bits / MEASURED_BITS)
 
 
 def _postgres(items: int, bits: int, load: Load) -> Row:
-    """Rows on disk and in the page cache, all of them looked at."""
+    """A scan of rows on disk, which stay in the page cache."""
     known = [p for p in slope("postgres").points if p.bytes]
     a_row = (known[-1].bytes / known[-1].n if known else POSTGRES_ROW) + (bits - MEASURED_BITS) / 8
     size = int(items * a_row)
@@ -104,7 +104,7 @@ def _postgres(items: int, bits: int, load: Load) -> Row:
 def _scanned(
     engine: str, items: int, bits: int, load: Load, memory: int, disk: int, machines: int, longer: float
 ) -> Row:  # fmt: skip
-    """An engine that looks at every code; what a query waits for is in its answer's time, and no core's work."""
+    """The row of an engine that scans all codes. Its waiting counts in the time of an answer, not as work of a core."""
     growth = slope(engine, scans=True)
     work = (growth.seconds(items) - growth.waiting) * longer
     row = _row(engine, items, bits, load, memory, disk, growth, work, machines)

@@ -20,7 +20,7 @@ LONGEST_PATH = 4_096  # bytes, more than any system takes
 
 
 def named_queries(words: list[str], batch: Path | None, texts: Sequence[str] = ()) -> list[Query]:
-    """What to search for, in order; a number is an id unless a file has that name, a folder all pictures below it.
+    """The queries, in order; a number is an id unless a file has that name, a folder stands for all pictures below it.
 
     `texts` are words to search for as they are.
     """

@@ -85,6 +85,6 @@ def show_known(as_json: bool) -> None:
 
 
 def first_line(script: Path) -> str:
-    """What a script says of itself, in the first line of its docstring."""
+    """The first line of a script's docstring."""
     with script.open(encoding="utf-8") as lines:
         return lines.readline().strip().removeprefix('"""').removesuffix('"""')

@@ -36,16 +36,16 @@ def capacity(words: list[str]) -> None:
     parser.add_argument("--core-hour", type=float, default=load.core_hour, help="price of a core for an hour")
     parser.add_argument("--gigabyte-hour", type=float, default=load.gigabyte_hour, help="price of a GB of memory")
     parser.add_argument("--json", action="store_true")
-    given = parser.parse_args(words)
-    if min(given.rate, given.machine_memory, given.machine_cores) <= 0:
+    options = parser.parse_args(words)
+    if min(options.rate, options.machine_memory, options.machine_cores) <= 0:
         raise UsageError("--rate, --machine-memory and --machine-cores must be above 0.")
-    if not all(1 <= n <= 1e12 for n in given.items):
+    if not all(1 <= n <= 1e12 for n in options.items):
         raise UsageError("--items must be between 1 and 1e12.")
-    memory = given.machine_memory * 1e9
-    load = Load(given.rate, memory, given.machine_cores, given.core_hour, given.gigabyte_hour)
-    rows = plans([round(n) for n in given.items], given.bits, load)
-    if given.json:
-        emit({"rate": given.rate, "rows": [row.to_json() for row in rows]})
+    memory = options.machine_memory * 1e9
+    load = Load(options.rate, memory, options.machine_cores, options.core_hour, options.gigabyte_hour)
+    rows = plans([round(n) for n in options.items], options.bits, load)
+    if options.json:
+        emit({"rate": options.rate, "rows": [row.to_json() for row in rows]})
     else:
         tell(rows)
 

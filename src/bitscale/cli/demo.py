@@ -83,10 +83,10 @@ def model_of(
     """The model and whether it was trained now; else it is of an earlier run, or bundled where there is no torch."""
     from bitscale.hashers import load_hasher, make_hasher
 
-    kept, training = out / "model.safetensors", out / "training"
-    if kept.exists():
-        say_to_people(f"1. Taking the model of an earlier run: {near(kept)}.")
-        return load_hasher(kept), False
+    model, training = out / "model.safetensors", out / "training"
+    if model.exists():
+        say_to_people(f"1. Taking the model of an earlier run: {near(model)}.")
+        return load_hasher(model), False
     if find_spec("torch") is None:
         say_to_people("1. torch is not installed, so nothing is trained: taking the bundled Fashion-MNIST model.")
         return load_hasher("fashion-mnist"), False
@@ -100,7 +100,7 @@ def model_of(
         except KeyboardInterrupt:
             words = f"stopped; what was learned is kept in {near(training)}. Run the same command again to go on"
             raise Stopped(words) from None
-    hasher.save(kept)
+    hasher.save(model)
     remove_run(training)
     return hasher, True
 

@@ -127,7 +127,7 @@ def picture_names(inputs: list[Path]) -> list[str]:
 
 
 def description(hasher: Hasher, codes: Codes | Embeddings, out: Path) -> dict[str, Any]:
-    """What OUT.json says about the codes, besides names."""
+    """The content of OUT.json, besides names."""
     from bitscale.version import __version__
 
     weights = getattr(codes, "bit_weights", None)
@@ -167,7 +167,7 @@ def tell(hasher: Hasher, out: Path, about: dict[str, Any], skipped: list[dict[st
     if as_json:
         emit({"out": str(out), **about, "skipped": skipped})
         return
-    what = f"codes of {hasher.n_bits} bits" if hasher.binary else f"vectors of {hasher.n_bits} values"
-    say(f"{about['items']:,} {what} in {out}; names and weights in {sidecar(out).name}.")
+    contents = f"codes of {hasher.n_bits} bits" if hasher.binary else f"vectors of {hasher.n_bits} values"
+    say(f"{about['items']:,} {contents} in {out}; names and weights in {sidecar(out).name}.")
     for one in skipped:
         say(f"left out: {one['name']} {one['reason']}")

@@ -35,13 +35,13 @@ def erase(collection: Home, where: Where_ = None, as_json: Json = False) -> None
         answer["engines"] = engines
         emit({"collection": str(home), **answer})
     else:
-        say(f"{erased.removed:,} erased, {left:,} left in {home.name}.", *told(erased))
+        say(f"{erased.removed:,} erased, {left:,} left in {home.name}.", *leftovers(erased))
     if erased.backups or erased.engines:
         raise typer.Exit(ASKS)
 
 
-def told(erased: Erased) -> list[str]:
-    """A line for each backup and engine where something is left."""
+def leftovers(erased: Erased) -> list[str]:
+    """A line for each backup or engine that still holds something."""
     return [
         f"  a backup still holds {one.holds:,} of them: {near(one.path)}"
         if one.holds is not None

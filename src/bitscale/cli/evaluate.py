@@ -110,7 +110,7 @@ def evaluate(
 
 
 def curve_metrics(split: Split, plot: Path | None, names: list[str]) -> list[str]:
-    """The metrics that --plot draws and that were not asked for already."""
+    """The metrics that --plot draws, without those asked for already."""
     drawn = [f"precision@{k}" for k in CURVE if k <= len(split.database)] if plot else []
     return [name for name in drawn if name not in names]
 

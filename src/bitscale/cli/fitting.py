@@ -22,8 +22,10 @@ def check_choice(model: str | None, bits: int | None, features: str | None) -> N
     if bits is not None and not 1 <= bits <= MAX_BITS:
         raise UsageError(f"--bits must be between 1 and {MAX_BITS}. Got {bits}.")
     if model is not None and (bits is not None or features is not None):
-        said = "--bits" if bits is not None else "--features"
-        raise UsageError(f"{said} is for codes fitted on the pictures, and a model has its own. Leave one of them out.")
+        option = "--bits" if bits is not None else "--features"
+        raise UsageError(
+            f"{option} is for codes fitted on the pictures, and a model has its own. Leave one of them out."
+        )
 
 
 def check_same(photos: Collection, model: str | None, bits: int | None, features: str | None) -> None:
@@ -37,19 +39,18 @@ def check_same(photos: Collection, model: str | None, bits: int | None, features
     other_bits = bits is not None and bits != photos.n_bits
     known = features_identity(photos.hasher.features) if features is not None else ""
     if other_bits or (features is not None and features_identity(pinned_name(features)) != known):
-        said = "--bits" if other_bits else "--features"
+        option = "--bits" if other_bits else "--features"
         raise InputError(
-            f"{home} has its codes already: {said} is for a new collection. Leave it out, or make another with -c. "
+            f"{home} has its codes already: {option} is for a new collection. Leave it out, or make another with -c. "
             f"`bitscale search --bits` compares fewer bits of the codes that are there."
         )
 
 
-def made(home: Path, model: str | None, sources: list[Path], codes_only: bool) -> Collection:
+def made(home: Path, model: str | None, codes_only: bool) -> Collection:
     """A new collection with the model asked for."""
     from bitscale.collection import Collection
     from bitscale.hashers import load_hasher
 
-    check_sources(home, sources)
     return Collection.create(home, load_hasher(str(model)), codes_only=codes_only)
 
 
@@ -57,8 +58,8 @@ def check_sources(home: Path, sources: list[Path]) -> None:
     """Refuse to make a collection of nothing."""
     missing = [path for path in sources if not path.exists()]
     if missing or not sources:
-        what = f"there is nothing at {missing[0]}" if missing else f"there is no collection {home} yet"
-        raise InputError(f"{what}. Give a folder of pictures.")
+        problem = f"there is nothing at {missing[0]}" if missing else f"there is no collection {home} yet"
+        raise InputError(f"{problem}. Give a folder of pictures.")
 
 
 def fitted(
@@ -69,7 +70,7 @@ def fitted(
     quiet: bool,
     closing_last: ExitStack,
 ) -> tuple[Collection, Sample]:
-    """A new collection, its codes fitted on a sample of the pictures; and what the sample's pictures gave.
+    """A new collection, its codes fitted on a sample of the pictures; and the sample's features, to be used again.
 
     `choice`: how many bits, of which features, and whether codes are all it keeps.
     """
@@ -78,7 +79,6 @@ def fitted(
     from bitscale.collection.ingest.kept_features import kept_features, left_at
     from bitscale.collection.ingest.refit import note_fitted
 
-    check_sources(home, sources)
     check_place(home)
     bits, features, codes_only = choice
     name = features_here(features)
@@ -99,7 +99,7 @@ def fitted(
 
 
 def left_over(photos: Collection, closing_last: ExitStack) -> Sample | None:
-    """What the sample's pictures gave, where a run was stopped before their codes were committed."""
+    """The sample's features, where a run was stopped before their codes were committed."""
     from bitscale.collection.ingest.kept_features import kept_features, left_at
 
     place = left_at(photos.path)

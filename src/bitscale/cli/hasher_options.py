@@ -23,7 +23,7 @@ def new_hasher(
     """A hasher that is not fitted yet; `cache` is a folder to keep its features in."""
     from bitscale.hashers import make_hasher
 
-    given = named_values(settings, "--set", "iterations=300")
-    hasher = make_hasher(method, n_bits=n_bits, features=features, seed=seed, recipe=recipe, **given)
+    own = named_values(settings, "--set", "iterations=300")
+    hasher = make_hasher(method, n_bits=n_bits, features=features, seed=seed, recipe=recipe, **own)
     hasher.extractor.cache = cache
     return hasher

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bitscale.cli.fitting import check_choice, check_same, fit_anew, fitted, left_over, made
+from bitscale.cli.fitting import check_choice, check_same, check_sources, fit_anew, fitted, left_over, made
 from bitscale.cli.options import (
     Home,
     Json,
@@ -109,17 +109,19 @@ def index(
     refuse_address(home)
     if not sources and collection is None:
         raise UsageError("name a folder of pictures, or a collection to look at again: -c photos.bsc")
-    if collection is None and len(sources or []) > 1 and not as_json:
-        say(f"{len(sources or [])} folders go into one collection, {near(home)}. Name another with -c.")
     created = not home.exists()
     check_choice(model, bits, features)
+    if created:
+        check_sources(home, sources or [])
+    if collection is None and len(sources or []) > 1 and not as_json:
+        say(f"{len(sources or [])} folders go into one collection, {near(home)}. Name another with -c.")
     with ExitStack() as closing_last:
         known: Sample | None
         if created and model is None:
             choice = bits, features, codes_only
             photos, known = fitted(home, sources or [], choice, workers, as_json, closing_last)
         else:
-            opened = made(home, model, sources or [], codes_only) if created else open_for_writing(home)
+            opened = made(home, model, codes_only) if created else open_for_writing(home)
             photos = closing_last.enter_context(opened)
             if not created:
                 check_same(photos, model, bits, features)
@@ -162,7 +164,7 @@ def add(
     with open_for_writing(collection) as photos:
         words = labels_of(label, folder_labels), metadata_of(meta)
         if are_shards(pictures):
-            told(photos, added_shards(photos, pictures, *words, as_json), {"created": False}, as_json)
+            tell(photos, added_shards(photos, pictures, *words, as_json), {"created": False}, as_json)
             return
         how = {"remove_missing": False, "workers": workers, "places": places}
         take_in(photos, pictures, *words, how, as_json, {"created": False})
@@ -201,11 +203,11 @@ def take_in(
         )
     if "refitted" in so_far and not so_far["created"]:
         so_far = {**so_far, "refitted": fit_anew(photos, how.get("workers"), as_json)}
-    told(photos, changes, so_far, as_json)
+    tell(photos, changes, so_far, as_json)
 
 
-def told(photos: Collection, changes: Changes, so_far: dict[str, Any], as_json: bool) -> None:
-    """Tell what changed."""
+def tell(photos: Collection, changes: Changes, so_far: dict[str, Any], as_json: bool) -> None:
+    """Print what changed."""
     if as_json:
         emit(index_facts(photos, changes, so_far))
         return
@@ -232,7 +234,7 @@ def left_out(paths: list[str]) -> str:
 
 
 def index_facts(photos: Collection, changes: Changes, so_far: dict[str, Any]) -> dict[str, Any]:
-    """What was done, as plain data."""
+    """The changes, as plain data."""
     return {
         "collection": str(photos.path),
         **so_far,

@@ -72,7 +72,7 @@ def about_install() -> dict[str, Any]:
 
 
 def about_file(path: Path) -> dict[str, Any]:
-    """What a model or an index holds."""
+    """Facts about a model or an index file."""
     if not path.exists():
         raise FileError(f"there is nothing at {path}. {WANTED}")
     if path.is_dir():
@@ -90,7 +90,7 @@ def about_file(path: Path) -> dict[str, Any]:
 
 
 def about_collection(path: Path) -> dict[str, Any]:
-    """What a collection holds, and of which folders."""
+    """Facts about a collection, and the folders it was made of."""
     from bitscale.collection.ingest.sync import remembered_roots
     from bitscale.collection.upkeep.compact import size_on_disk
 
@@ -107,7 +107,7 @@ def about_collection(path: Path) -> dict[str, Any]:
 
 
 def about_address(address: str) -> dict[str, Any]:
-    """What an engine holds of a collection."""
+    """Facts about a collection on an engine."""
     from bitscale.collection.engines.collection import EngineCollection
 
     with EngineCollection.open(address) as photos:
@@ -119,7 +119,7 @@ def about_address(address: str) -> dict[str, Any]:
 
 
 def about_model(hasher: Hasher) -> dict[str, Any]:
-    """What a fitted hasher is; for a network, its layers, shapes and parameter counts."""
+    """Facts about a fitted hasher; for a network, its layers, shapes and parameter counts."""
     about: dict[str, Any] = {
         "kind": "model",
         "method": hasher.name,

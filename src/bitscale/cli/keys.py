@@ -41,7 +41,7 @@ def make(
     """
     secret, key = KeyFile(keys).make(name, "write" if write else "read", tuple(collection or EVERYTHING))
     if as_json:
-        emit({"key": secret, **told(key)})
+        emit({"key": secret, **key_facts(key)})
     else:
         say(secret)
 
@@ -53,7 +53,7 @@ def show(keys: File = None, as_json: Json = False) -> None:
     """
     known = KeyFile(keys).all()
     if as_json:
-        emit({"keys": [told(key) for key in known]})
+        emit({"keys": [key_facts(key) for key in known]})
         return
     if not known:
         say("There are no keys. Make one: bitscale keys make NAME")
@@ -77,12 +77,12 @@ def revoke(
     """
     key = KeyFile(keys).revoke(which)
     if as_json:
-        emit({"revoked": told(key)})
+        emit({"revoked": key_facts(key)})
     else:
         say(f"{key.name} ({key.id}) is revoked.")
 
 
-def told(key: Key) -> dict[str, Any]:
+def key_facts(key: Key) -> dict[str, Any]:
     """A key without its hash."""
     return {name: value for name, value in asdict(key).items() if name != "sha256"}
 

@@ -43,17 +43,17 @@ def list(
     for title in ("item", "path", "labels", "metadata", "taken", "camera"):
         table.add_column(title, justify="right" if title == "item" else "left", overflow="fold")
     for item in items:
-        said = " ".join(f"{key}={value}" for key, value in item.metadata.items())
+        metadata = " ".join(f"{key}={value}" for key, value in item.metadata.items())
         camera = (item.exif.get(name, "") for name in ("taken", "camera"))
-        words = near(item.path) if item.path else "(no file)", ", ".join(item.labels), said, *camera
+        words = near(item.path) if item.path else "(no file)", ", ".join(item.labels), metadata, *camera
         table.add_row(str(item.id), *(cell(word) for word in words))
     if items:
         print_table(table)
-    what = f"{len(items):,} of {total:,} items." if where is None else f"{len(items):,} items that match."
-    say(what + (f" More with --after {items[-1].id}." if more else ""))
+    count = f"{len(items):,} of {total:,} items." if where is None else f"{len(items):,} items that match."
+    say(count + (f" More with --after {items[-1].id}." if more else ""))
 
 
 def item_dict(item: Item) -> dict[str, Any]:
     """An item as plain data."""
-    said = {"labels": [*item.labels], "metadata": dict(item.metadata), "exif": dict(item.exif)}
-    return {"id": item.id, "path": item.path, "size": item.size, "modified": item.modified, **said}
+    texts = {"labels": [*item.labels], "metadata": dict(item.metadata), "exif": dict(item.exif)}
+    return {"id": item.id, "path": item.path, "size": item.size, "modified": item.modified, **texts}

@@ -34,10 +34,6 @@ Place = Annotated[
         help="A collection (.bsc), the folder it was made of, or the address that it was pushed to.", show_default=False
     ),
 ]
-ModelOf = Annotated[
-    str | None,
-    typer.Option("--model", help="With an address: the model of its codes, as a file, a name, or a collection."),
-]
 Workers = Annotated[int | None, typer.Option(help="Processes that read pictures.", min=1, show_default="one a core")]
 Html = Annotated[Path | None, typer.Option("--html", help="Write a contact sheet: one HTML file with pictures.")]
 Open = Annotated[bool, typer.Option("--open", help="Show the contact sheet in the browser.")]
@@ -58,7 +54,7 @@ def default_home(folder: Path) -> Path:
 
 
 def refuse_address(path: Path) -> None:
-    """Say of an engine's address, where a folder is wanted, what is done instead; a path has lost one of its //."""
+    """Refuse an engine's address where a folder is wanted, and say what to do. (As a `Path` it has lost one slash.)"""
     from bitscale.index.engines.address import is_address
 
     scheme, _, rest = str(path).partition(":/")
@@ -93,14 +89,14 @@ def open_place(place: str, model: str | None = None) -> Collection | EngineColle
     return open_for_reading(Path(place))
 
 
-def model_of(given: str) -> Hasher:
+def model_of(name: str) -> Hasher:
     """A model by its file, its name, or a collection that has it."""
     from bitscale.hashers import load_hasher
 
-    if Path(given).is_dir():
-        with open_for_reading(Path(given)) as photos:
+    if Path(name).is_dir():
+        with open_for_reading(Path(name)) as photos:
             return photos.hasher
-    return load_hasher(given)
+    return load_hasher(name)
 
 
 def open_for_reading(path: Path) -> Collection:
@@ -137,7 +133,7 @@ def named_values(pairs: list[str], option: str, example: str) -> dict[str, Any]:
 
 
 def check_where(conditions: list[str] | None) -> None:
-    """Refuse, before any work, what is no condition."""
+    """Refuse, before any work, a --where that is no condition."""
     from bitscale.collection.where import condition
 
     if conditions:

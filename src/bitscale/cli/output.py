@@ -1,4 +1,4 @@
-"""What every verb says, and how: tables for people, one JSON document for machines, errors in one line.
+"""The output of every verb: tables for people, one JSON document for machines, errors in one line.
 
 With --json nothing but JSON is ever written: results and errors alike go to stdout, stderr stays empty, so that
 `bitscale ... --json 2>&1 | jq` always works. An error is {"error": {"type", "message", "exit_code", ...}}.

@@ -1,10 +1,14 @@
-"""Progress bars on stderr, for people only: nothing is drawn into pipes or beside --json."""
+"""Progress on stderr, for people: bars are drawn on terminals alone, and nothing at all beside --json."""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+EVERY = 60.0  # seconds between lines where there is no terminal to rewrite one in
 
 
 @contextmanager
@@ -53,3 +57,27 @@ def training_bar(quiet: bool = False) -> Iterator[Callable[[Any], None]]:
             bar.update(task, total=now.steps, completed=now.step, description=last.strip() or f"{words}  {speed}")
 
         yield show
+
+
+@contextmanager
+def one_line(quiet: bool) -> Iterator[Callable[[str], None]]:
+    """One line on stderr that is written anew; into a pipe, a line a minute and one for each result."""
+    from rich.console import Console
+
+    out = Console(stderr=True)
+    if quiet:
+        yield lambda line: None
+        return
+    if out.is_terminal:
+        with out.status("") as line:
+            yield lambda text: line.update(text.replace("[", "\\["))
+        return
+    last = [-EVERY]
+
+    def tell(text: str) -> None:
+        now = time.monotonic()
+        if now - last[0] >= EVERY or ": MAP at" in text:
+            print(text, file=sys.stderr, flush=True)  # noqa: T201
+            last[0] = now
+
+    yield tell

@@ -93,7 +93,7 @@ def train(
     if as_json:
         emit({"model": str(out), "fingerprint": hasher.fingerprint, "n_bits": hasher.n_bits, **counts})
         return
-    say(f"{hasher.n_bits}-bit {hasher.name} of {counts['persons']:,} persons in {out}.", *told(people, str(dropped)))
+    say(f"{hasher.n_bits}-bit {hasher.name} of {counts['persons']:,} persons in {out}.", *about(people, str(dropped)))
     how = [*(["--csv", str(csv)] if csv else []), *(["--style", style] if style else [])]
     say(f"Next: {command('reid', 'index', source, *how, '-c', 'gallery.bsc', '--model', out)}")
 
@@ -132,8 +132,8 @@ def index(
     with open_for_writing(collection) as gallery, progress_bar(as_json) as show:
         other = model is not None and not created and load_hasher(model).fingerprint != gallery.model
         if other or (codes_only and not gallery.codes_only):
-            said = "--model" if other else "--codes-only"
-            raise UsageError(f"{collection} is there already, and {said} is for a new gallery. Leave it out.")
+            option = "--model" if other else "--codes-only"
+            raise UsageError(f"{collection} is there already, and {option} is for a new gallery. Leave it out.")
         changes = take_in(
             gallery, people, workers=workers, progress=lambda done, total: show("reading crops", done, total)
         )
@@ -142,7 +142,8 @@ def index(
         counts = {"added": changes.added, "unchanged": changes.unchanged, "skipped": len(changes.skipped)}
         emit({"collection": str(collection), "created": created, "items": items, **counts, "note": people.note})
         return
-    say(f"{collection.name}: {changes.added:,} added, {changes.unchanged:,} unchanged; {items:,} items.", *told(people))
+    numbers = f"{changes.added:,} added, {changes.unchanged:,} unchanged; {items:,} items."
+    say(f"{collection.name}: {numbers}", *about(people))
     if changes.skipped:
         say(f"  {len(changes.skipped):,} crops cannot be read and were left out.")
 
@@ -246,8 +247,8 @@ def measure(
         raise UsageError(f"--bits takes lengths such as 64,32,16. Got {bits!r}.") from None
     if choosing and protocol:
         raise UsageError("--choosing takes persons that no split tests on; a --protocol names its own. Use one.")
-    given = named_values(setting or [], "--set", "iterations=2000")
-    asked = Asked(method, lengths, features, recipe, given, teacher=teacher)
+    settings = named_values(setting or [], "--set", "iterations=2000")
+    asked = Asked(method, lengths, features, recipe, settings, teacher=teacher)
     people = prepared(asked, loaded(source, style, csv))
     how = How("multi" if multi or protocol not in (None, PAPER, TESTSETS) else "single")
     with training_bar(as_json) as show:
@@ -278,8 +279,8 @@ def loaded(source: Path, style: str | None, csv: Path | None) -> People:
     return load_people(source, style, table=csv)
 
 
-def told(people: People, *more: str) -> list[str]:
-    """What is to be known of the data, a line each."""
+def about(people: People, *more: str) -> list[str]:
+    """Notes on the data, a line each."""
     return [f"  {line}" for line in (people.note, *more) if line]
 
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -13,9 +9,9 @@ import typer
 
 from bitscale.cli.destinations import Force
 from bitscale.cli.output import UsageError
+from bitscale.cli.progress import one_line
 
 NAMES = ("cuhk03", "tab222")  # of the table of persons
-EVERY = 60.0  # seconds between lines where there is no terminal to rewrite one in
 
 
 def reproduce(
@@ -59,27 +55,3 @@ def reproduce(
             reproduce_persons(root, only or [], status, as_json, show, force)
         return
     reproduce_cells(words, root, quick, only or [], status, force, as_json)
-
-
-@contextmanager
-def one_line(quiet: bool) -> Iterator[Callable[[str], None]]:
-    """One line on stderr that is written anew; into a pipe, a line a minute and one for each result."""
-    from rich.console import Console
-
-    out = Console(stderr=True)
-    if quiet:
-        yield lambda line: None
-        return
-    if out.is_terminal:
-        with out.status("") as line:
-            yield lambda text: line.update(text.replace("[", "\\["))
-        return
-    last = [-EVERY]
-
-    def tell(text: str) -> None:
-        now = time.monotonic()
-        if now - last[0] >= EVERY or ": MAP at" in text:
-            print(text, file=sys.stderr, flush=True)  # noqa: T201
-            last[0] = now
-
-    yield tell

@@ -9,7 +9,7 @@ import typer
 
 from bitscale.cli.destinations import FIGURE, PAPER_PAGE, check_there
 from bitscale.cli.output import COULD_NOT, UsageError, emit, print_table, say
-from bitscale.cli.reproduce import one_line
+from bitscale.cli.progress import one_line
 from bitscale.data import datasets
 from bitscale.errors import InputError
 from bitscale.paper import Outcome, Places, Row, asked_for, rows, select, small, whole_plan
@@ -100,7 +100,7 @@ def tag(row: Row) -> str:
 
 
 def tell_outcome(outcome: Outcome, listed: list[Row], places: Places, as_json: bool) -> None:
-    """What was measured, what was not, and where it is."""
+    """Print what was measured, what could not be, and where the results are."""
     if as_json:
         counts = {"measured": len(outcome.measured), "there": outcome.there, "results": str(places.results)}
         rows = [row.as_json() for row in listed]

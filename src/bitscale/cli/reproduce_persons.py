@@ -54,8 +54,8 @@ def reproduce_persons(
         emit({"rows": [asdict(row) for row in rows], "failed": failed, "results": str(RESULTS)})
     else:
         print_table(table_of(rows).rich())
-        for what, why in failed.items():
-            say(f"failed: {what}: {why}")
+        for method, why in failed.items():
+            say(f"failed: {method}: {why}")
     if failed:
         raise typer.Exit(COULD_NOT)
 

@@ -60,12 +60,12 @@ def search_index(path: Path, words: list[str], how: dict[str, Any], k: int, mode
                 codes, names = index.get([int(word)]), [f"item {word}"]
             else:
                 raise UsageError(f"an index file is searched for ids and .npy files, not for pictures. Got {word}.")
-            rows += list(zip(names, found(index, codes, how, k), strict=True))
+            rows += list(zip(names, nearest(index, codes, how, k), strict=True))
         most = float(index.bit_weights[: how["bits"]].sum()) if how["radius"] is None else how["bits"] or index.n_bits
         tell(path, index, rows, most, how, as_json)
 
 
-def found(index: Index, codes: Codes, how: dict[str, Any], k: int) -> list[list[tuple[int, float]]]:
+def nearest(index: Index, codes: Codes, how: dict[str, Any], k: int) -> list[list[tuple[int, float]]]:
     """Ids and distances of each query."""
     if how["radius"] is None and how["max_distance"] is None:
         return [*index.search(codes, k, bits=how["bits"])]

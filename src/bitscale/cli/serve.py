@@ -81,15 +81,15 @@ def serve(
     )
 
 
-def located(given: str) -> str:
-    """What was typed, with the collection beside a folder in the folder's place."""
+def located(word: str) -> str:
+    """A collection as it was typed; for a folder, the collection that lies beside it."""
     from bitscale.index.engines.address import is_address
 
-    name, equals, path = given.partition("=")
-    if is_address(given) or is_address(path):
-        return given
-    if equals and not Path(given).exists():
+    name, equals, path = word.partition("=")
+    if is_address(word) or is_address(path):
+        return word
+    if equals and not Path(word).exists():
         return f"{name}={home_of(Path(path))}"
-    if not given:
+    if not word:
         raise InputError("a collection's path must not be empty.")
-    return str(home_of(Path(given)))
+    return str(home_of(Path(word)))

@@ -24,7 +24,7 @@ def are_shards(paths: list[Path]) -> bool:
 
 
 def added_shards(photos: Collection, folders: list[Path], labels: Any, metadata: Any, quiet: bool) -> Changes:
-    """Add folders of codes, with a bar; what changed in all."""
+    """Add folders of codes, with a bar; the changes of all together."""
     from bitscale.cluster.take_in import add_shards
     from bitscale.collection.ingest.sync import Changes
 

@@ -196,7 +196,7 @@ def tune(collection: Path, out: Path, as_json: bool) -> None:
 
 
 def kept_words(hasher: Hasher, split: Split, run: Path | None) -> str:
-    """What Ctrl-C left, and how to go on."""
+    """The words after Ctrl-C: what is kept, and how to go on."""
     from bitscale.evaluation.fitting import training_folder
 
     folder = run if run is not None else training_folder(hasher, split.train, split.name)

@@ -109,7 +109,7 @@ def number_or_all(text: str | None) -> int | Literal["all"] | None:
 
 
 def told_of_codes(facts: dict[str, Any]) -> str:
-    """How many codes were checked, in words."""
+    """In words, how many codes were checked and differ."""
     if "codes_checked" not in facts:
         return ""
     words = f"; {facts['codes_checked']:,} codes encoded anew"

@@ -1,4 +1,4 @@
-"""What can be asked of a service, as requests; nothing is sent here."""
+"""The requests that a service answers, made ready; nothing is sent here."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Call(NamedTuple):
 
 
 class Calls:
-    """What can be asked of one collection, as requests; nothing is sent here."""
+    """The requests about one collection, made ready; nothing is sent here."""
 
     def __init__(self, name: str) -> None:
         self.at = f"/v1/collections/{quote(name, safe='')}"
@@ -61,8 +61,8 @@ class Calls:
         how: dict[str, Any] = {"k": k, "bits": bits, "where": where, "radius": radius, "max_distance": max_distance}
         how |= {"weights": weights if weights is None else [float(one) for one in weights], "emphasis": emphasis}
         if picture is None:
-            what = _query({"id": id, "text": text, "code": code, "relaxed": relaxed, "model": model})
-            return Call("POST", f"{self.at}/search", body=_given({**what, **how, "explain": explain}))
+            query = _query({"id": id, "text": text, "code": code, "relaxed": relaxed, "model": model})
+            return Call("POST", f"{self.at}/search", body=_given({**query, **how, "explain": explain}))
         if isinstance(where, Mapping):
             how["where"] = [f"{name}={_typed(value)}" for name, value in where.items()]
         how["emphasis"] = None if emphasis is None else json.dumps(dict(emphasis))
@@ -119,7 +119,7 @@ class Calls:
         return Call("GET", f"{self.at}/duplicates", _given({"within": within}))
 
     def learn(self, *, right: Iterable[int] = (), wrong: Iterable[int] = (), **query: Any) -> Call:
-        """The query as marks make it: search with its code and weights.
+        """The code and weights to search with, once results were called right or wrong.
 
         right, wrong  ids of items that are what was meant, or are not
         query         as `search` takes it, but no picture; besides `bits` and `emphasis`, as searched with
@@ -129,7 +129,7 @@ class Calls:
     def mark(
         self, *, right: Iterable[int] = (), wrong: Iterable[int] = (), picture: Picture | None = None, **query: Any
     ) -> Call:
-        """Keep what was said of a query's results; its `picture` only where it is given."""
+        """Keep which results of a query were right or wrong; the query's `picture` only where it is given."""
         sent = {} if picture is None else {"picture": b64encode(_bytes(picture)).decode()}
         return Call("POST", f"{self.at}/marks", body=_said(right, wrong, query) | sent)
 
@@ -147,7 +147,7 @@ def _given(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _query(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What is asked about, as JSON has it: a code in base64, values as plain numbers."""
+    """A query as JSON: a code in base64, values as plain numbers."""
     query = _given(dict(values))
     if "id" in query:
         query["id"] = int(query["id"])  # NumPy's are no JSON

@@ -1,4 +1,4 @@
-"""Who sends the requests: clients that wait or are awaited, and one collection of a service as they see it."""
+"""Clients that send the requests: one that waits, one that is awaited, and one collection as each sees it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SECONDS = 60.0
 
 
 class _Shared:
-    """What both clients send along, and how they read what comes back."""
+    """Shared by both clients: headers to send, and how answers are read."""
 
     def __init__(self, address: str, key: str | None, timeout: float) -> None:
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}
@@ -164,13 +164,13 @@ class Remote:
         """Groups of duplicates, or how far the search for them is."""
         return self._client.send(self._calls.duplicates(within))
 
-    def learn(self, **said: Any) -> Any:
+    def learn(self, **options: Any) -> Any:
         """See `Calls.learn`."""
-        return self._client.send(self._calls.learn(**said))
+        return self._client.send(self._calls.learn(**options))
 
-    def mark(self, **said: Any) -> Any:
+    def mark(self, **options: Any) -> Any:
         """See `Calls.mark`."""
-        return self._client.send(self._calls.mark(**said))
+        return self._client.send(self._calls.mark(**options))
 
     def marks(self) -> Any:
         """The marks that are kept."""
@@ -192,5 +192,5 @@ def _error(answer: httpx.Response) -> ServiceError:
 
 
 def _unreachable(address: str, error: Exception) -> ServiceError:
-    said = str(error) or type(error).__name__
-    return ServiceError(f"{address} does not answer ({said}). Is `bitscale serve` running there?", 0, "Unreachable")
+    reason = str(error) or type(error).__name__
+    return ServiceError(f"{address} does not answer ({reason}). Is `bitscale serve` running there?", 0, "Unreachable")

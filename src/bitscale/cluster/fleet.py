@@ -39,9 +39,12 @@ class Fleet:
         except ValueError as error:
             raise ClusterError(f"{self.folder} is open already in this cluster. Close it there first.") from error
 
-    def ask(self, what: str, asked: Sequence[tuple[Any, ...]], *, partial: bool) -> tuple[list[Any], tuple[str, ...]]:
-        """What the shards answer, each to its own words, and the names of those that did not, where that is allowed."""
-        calls = [getattr(actor, what).remote(*words) for actor, words in zip(self.actors, asked, strict=True)]
+    def ask(self, method: str, asked: Sequence[tuple[Any, ...]], *, partial: bool) -> tuple[list[Any], tuple[str, ...]]:
+        """Call a method of every shard, each with its own arguments: answers, and names of shards that gave none.
+
+        Unless `partial`, a shard that gives none is an error.
+        """
+        calls = [getattr(actor, method).remote(*words) for actor, words in zip(self.actors, asked, strict=True)]
         self.ray.wait(calls, num_returns=len(calls), timeout=self.seconds)
         answers: list[Any] = []
         lacking: list[str] = []

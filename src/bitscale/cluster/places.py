@@ -45,13 +45,13 @@ class Fetched(NamedTuple):
 def find(inputs: Iterable[str]) -> list[Found]:
     """The pictures and tar files at or below each of the inputs, in order; nothing is opened."""
     files: list[Found] = []
-    for given in inputs:
-        some = _in_store(given) if URL.match(given) else _on_disk(given)
-        if not some:
+    for place in inputs:
+        there = _in_store(place) if URL.match(place) else _on_disk(place)
+        if not there:
             raise DataError(
-                f"no picture and no {TAR} file is at {given}. Known endings: {', '.join(sorted(SUFFIXES))}."
+                f"no picture and no {TAR} file is at {place}. Known endings: {', '.join(sorted(SUFFIXES))}."
             )
-        files += some
+        files += there
     return files
 
 
@@ -123,22 +123,22 @@ def _s3(endpoint: str | None) -> Any:
 
 def fetch(names: list[str], folder: Path, most: int) -> Iterator[list[Fetched]]:
     """The pictures of a block on this node's disk, at most so many at a time; what was copied goes with the next."""
-    for some in _groups(_each(names, folder), most):
-        yield some
-        for one in some:
+    for group in _groups(_each(names, folder), most):
+        yield group
+        for one in group:
             if one.path != one.name:
                 Path(one.path).unlink(missing_ok=True)
 
 
 def _groups(pictures: Iterator[Fetched], most: int) -> Iterator[list[Fetched]]:
-    some: list[Fetched] = []
+    group: list[Fetched] = []
     for one in pictures:
-        some.append(one)
-        if len(some) == most:
-            yield some
-            some = []
-    if some:
-        yield some
+        group.append(one)
+        if len(group) == most:
+            yield group
+            group = []
+    if group:
+        yield group
 
 
 def _each(names: list[str], folder: Path) -> Iterator[Fetched]:

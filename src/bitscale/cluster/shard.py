@@ -1,4 +1,4 @@
-"""What an actor holds: one shard, opened from its files, so that one that was killed comes back as it was.
+"""The shard that an actor holds: opened from its files, so that a killed actor comes back as it was.
 
 A change is on disk before it is answered, and known by its number: asked for twice, it is done once.
 """
@@ -24,7 +24,7 @@ Answer = tuple[I64, NDArray[np.float64]]
 
 
 class Shard:
-    """An `ExactIndex` and its files. `ask` is the one door: what is asked for, and plain arrays."""
+    """An `ExactIndex` and its files. Arguments and answers of its methods are plain arrays."""
 
     def __init__(self, folder: str, bit_weights: Any, model: str | None) -> None:
         self.folder = Path(folder)
@@ -67,7 +67,7 @@ class Shard:
             self.index.remove(ids)
 
     def _is_next(self, change: int) -> bool:
-        """Whether a change is still to be made; one that leaves out another is a mistake."""
+        """Whether a change is still to be made; raises an error where one before it is missing."""
         if change == self.manifest.change:
             return False
         if change != self.manifest.change + 1:

@@ -116,10 +116,10 @@ def take_back(folder: Path, change: int) -> None:
             (folder / f"change-{later:012}.json").unlink(missing_ok=True)
 
 
-def tidy(folder: Path, *kept: Manifest) -> None:
+def tidy(folder: Path, *manifests: Manifest) -> None:
     """Remove manifests but those kept, and files that none of these names."""
-    numbers = {manifest.change for manifest in kept}
-    names = {name for manifest in kept for name in manifest.segments}
+    numbers = {manifest.change for manifest in manifests}
+    names = {name for manifest in manifests for name in manifest.segments}
     for path in folder.iterdir():
         manifest = _MANIFEST.fullmatch(path.name)
         gone = int(manifest[1]) not in numbers if manifest else _SEGMENT.fullmatch(path.name) and path.name not in names

@@ -124,7 +124,7 @@ class ShardedIndex(Index):
                 return new
             self._refuse_known(new)
             by_shard = [new % len(self.names) == shard for shard in range(len(self.names))]
-            self._make_change("add", [(codes.packed[some], new[some]) for some in by_shard])
+            self._make_change("add", [(codes.packed[rows], new[rows]) for rows in by_shard])
             self._next_id = max(self._next_id, int(new.max()) + 1)
             self._length += len(new)
         return new
@@ -242,7 +242,7 @@ class ShardedIndex(Index):
     # ------------------------------------------------------------------ shards
 
     def _know_all(self) -> None:
-        """Before a change: ids and changes that a shard knows of which was lacking when this was opened."""
+        """Before a change: learn ids and changes of shards that could not be reached when this was opened."""
         self._check_open()
         if self._guessed:
             self._level(partial=False)
@@ -258,27 +258,27 @@ class ShardedIndex(Index):
         self._length = sum(length for _, _, length in states)
         self._guessed = bool(lacking)
 
-    def _make_change(self, what: str, parts: Sequence[tuple[Any, ...]]) -> None:
-        """One change, numbered, to all shards; one that does not reach all of them is taken back."""
+    def _make_change(self, method: str, parts: Sequence[tuple[Any, ...]]) -> None:
+        """Make a numbered change in all shards; one that does not reach all of them is taken back at the next open."""
         change = self._change + 1
         try:
-            self._whole(what, [(change, *part) for part in parts])
+            self._whole(method, [(change, *part) for part in parts])
         except BaseException:
             self._broken = True  # it stands at this change in some shards: opening anew takes it back
             raise
         self._change = change
 
-    def _whole(self, what: str, asked: Sequence[tuple[Any, ...]]) -> list[Any]:
+    def _whole(self, method: str, asked: Sequence[tuple[Any, ...]]) -> list[Any]:
         """One answer from every shard; an error where a shard gave none."""
-        answers, _ = self._answers(what, asked, partial=False)
+        answers, _ = self._answers(method, asked, partial=False)
         return answers
 
     def _answers(
-        self, what: str, asked: Sequence[tuple[Any, ...]], partial: bool | None = None
+        self, method: str, asked: Sequence[tuple[Any, ...]], partial: bool | None = None
     ) -> tuple[list[Any], tuple[str, ...]]:
-        """What the shards answer, and the names of those that did not."""
+        """Answers of the shards, and the names of those that gave none."""
         self._check_open()
-        return self._fleet.ask(what, asked, partial=self.partial if partial is None else partial)
+        return self._fleet.ask(method, asked, partial=self.partial if partial is None else partial)
 
     def _check_open(self) -> None:
         if self._closed or self._broken:

@@ -200,7 +200,7 @@ def _write_about(folder: Path, hasher: Hasher, shards: list[dict[str, Any]], *, 
 
 
 def about(folder: str | os.PathLike[str]) -> dict[str, Any]:
-    """What a folder of codes says of itself; an unfinished one is refused."""
+    """The content of a folder's `codes.json`; a folder that is not finished is refused."""
     path = Path(folder) / ABOUT
     try:
         contents: dict[str, Any] = json.loads(path.read_bytes())

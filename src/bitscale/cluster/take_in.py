@@ -103,9 +103,9 @@ def _item(
     codes_only: bool,
 ) -> NewItem:
     named: Sequence[str] | None = labels(row.name) if callable(labels) else labels
-    said: Mapping[str, Any] | None = metadata(row.name) if callable(metadata) else metadata
+    own: Mapping[str, Any] | None = metadata(row.name) if callable(metadata) else metadata
     words = tuple(named) if named is not None else before.labels if before else ()
-    table = said if said is not None else before.metadata if before else {}
+    table = own if own is not None else before.metadata if before else {}
     if codes_only:
         return NewItem(labels=words, metadata=table)
     return NewItem(row.name, picture.content, in_range(picture.size), in_range(picture.modified), words, table)

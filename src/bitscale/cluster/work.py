@@ -1,4 +1,4 @@
-"""What a node does with a block: fetch, decode in limited workers, encode, and give back a shard's bytes.
+"""The work of a node on a block: fetch, decode in limited workers, encode, and give back a shard's bytes.
 
 The model arrives as the bytes of its file and is loaded as any model file is; nothing of it is pickled. A process loads
 it once and keeps it, and its decoding worker, for the blocks that follow.
@@ -41,8 +41,8 @@ def encode_block(names: Sequence[str], model: bytes, fingerprint: str, version: 
     rows: list[Row] = []
     packed: list[Codes] = [hasher_codes(hasher)]
     with tempfile.TemporaryDirectory(prefix="bitscale-") as folder:
-        for some in fetch(list(names), Path(folder), AT_ONCE):
-            more, codes = encode_fetched(hasher, some, pool)
+        for fetched in fetch(list(names), Path(folder), AT_ONCE):
+            more, codes = encode_fetched(hasher, fetched, pool)
             rows += more
             packed += codes
     whole = np.concatenate([codes.packed for codes in packed])
@@ -70,15 +70,15 @@ def hasher_codes(hasher: Hasher) -> Codes:
     )
 
 
-def encode_fetched(hasher: Hasher, some: Sequence[Fetched], pool: Pool) -> tuple[list[Row], list[Codes]]:
+def encode_fetched(hasher: Hasher, pictures: Sequence[Fetched], pool: Pool) -> tuple[list[Row], list[Codes]]:
     """Rows and codes of pictures on this node's disk."""
-    rows: list[Row | None] = [None] * len(some)
+    rows: list[Row | None] = [None] * len(pictures)
     codes: list[Codes] = []
-    with closing(encode_files(hasher, [one.path for one in some], workers=1, pool=pool)) as batches:
+    with closing(encode_files(hasher, [one.path for one in pictures], workers=1, pool=pool)) as batches:
         for batch in batches:
             for place, picture in zip(batch.places, batch.pictures, strict=True):
-                rows[place] = Row(some[place].name, replace(picture, pixels=picture.pixels[:0]))
+                rows[place] = Row(pictures[place].name, replace(picture, pixels=picture.pixels[:0]))
             for place, error in batch.broken:
-                rows[place] = Row(some[place].name, None, error.reason)
+                rows[place] = Row(pictures[place].name, None, error.reason)
             codes.append(batch.codes)
     return [row for row in rows if row is not None], codes

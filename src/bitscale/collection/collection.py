@@ -19,6 +19,7 @@ from bitscale.collection.upkeep.compact import compact
 from bitscale.collection.upkeep.create import create
 from bitscale.collection.upkeep.erase import Erased, erase
 from bitscale.collection.upkeep.verify import Verification, verify
+from bitscale.collection.where import Where
 from bitscale.errors import InputError
 from bitscale.hashers import Hasher
 from bitscale.hashers.picture_codes import check_takes_pictures
@@ -137,6 +138,6 @@ class Collection(Markable):
         return backup(self.path, Path(os.path.abspath(destination)))
 
     @whole
-    def erase(self, where: Any) -> Erased:
+    def erase(self, where: Where) -> Erased:
         """Remove the items for which `where` holds and every trace of them: see `upkeep.erase`."""
         return erase(self, where, self.compact, lambda: erase_there(self))

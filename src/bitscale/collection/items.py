@@ -1,4 +1,4 @@
-"""Items: what a collection knows of a picture, and how that stands in a row of its database."""
+"""Items: the facts that a collection keeps of a picture, and how they stand in a row of its database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Feedback on a collection: keep marks, list them, take them back; learning from them is `search.answering`'s."""
+"""Feedback on a collection: keep marks, list them, take them back; `search.answering` learns from them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bitscale.codes import Codes, Relaxed, check_bits
+from bitscale.collection.search.queries import Query
 from bitscale.collection.store import marks, rows
 from bitscale.collection.store.marks import Mark
 from bitscale.collection.store.whole import whole
@@ -21,30 +22,31 @@ class Markable(Writable):
     @whole
     def mark(
         self,
-        query: int | Codes | Relaxed,
+        query: int | Codes | Relaxed | Query,
         right: ArrayLike = (),
         wrong: ArrayLike = (),
         *,
         bits: int | None = None,
         picture: bytes | None = None,
     ) -> Mark:
-        """Keep what was said of a query's results, on disk when this returns.
+        """Keep which results of a query were called right or wrong, on disk when this returns.
 
         The query is kept as its relaxed values; its picture only where it is given.
         """
         self._require_writer()
-        asked, says = self._asked(query), self._said(right, wrong)
+        asked, (good, bad) = self._asked(query), self._marked(right, wrong)
         used = check_bits(bits, asked.n_bits)
         if picture is not None and not 0 < len(picture) <= LARGEST_PICTURE:
             raise InputError(f"a picture kept with a mark is 1 to {LARGEST_PICTURE:,} bytes. Got {len(picture):,}.")
-        item = int(query) if isinstance(query, int | np.integer) else None
+        item = query.id if isinstance(query, Query) else int(query) if isinstance(query, int | np.integer) else None
         values = asked.values[0] if isinstance(asked, Relaxed) else asked.signs()[0].astype(np.float64)
         with self._database.writing() as connection:
-            known = rows.read_items(connection, [*says[0], *says[1], *([] if item is None else [item])])
-            for id in (*says[0], *says[1], *([] if item is None else [item])):
+            named = [*good, *bad, *([] if item is None else [item])]
+            known = rows.read_items(connection, named)
+            for id in named:
                 if id not in known:
                     raise InputError(f"item {id} is not in {self.path.name}. It may have been removed.")
-            number = marks.insert(connection, self._serving.index.model or "", item, values, used, *says, picture)
+            number = marks.insert(connection, self._serving.index.model or "", item, values, used, good, bad, picture)
             rows.count_change(connection)
             return next(mark for mark in marks.read(connection) if mark.id == number)
 

@@ -31,7 +31,7 @@ from bitscale.index.base import Index
 
 
 class Opened(Answering, Contents):
-    """What every use of a collection needs: the writer's lock, the database, the index that answers, the model."""
+    """The base of every collection in a folder: the writer's lock, the database, the index that answers, the model."""
 
     def __init__(self, path: Path, *, read_only: bool) -> None:
         self.path, self.read_only = path, read_only
@@ -146,7 +146,7 @@ class Opened(Answering, Contents):
         self._serving.refresh()
 
     def notices(self) -> list[str]:
-        """What the owner should know and do something about, a sentence each; empty where all is well.
+        """Warnings for the owner that something should be done about, a sentence each; empty where all is well.
 
         A seal that failed, a log that a reader keeps from ending, a model fitted on far fewer pictures.
         """

@@ -45,7 +45,7 @@ def is_upload(folder: Path, path: str) -> bool:
 
 @contextmanager
 def marked(folder: Path) -> Iterator[None]:
-    """What may leave a file without an item when it is cut short."""
+    """A block that may leave a file without an item when it is cut short; a mark in the folder says so meanwhile."""
     mark = folder / UPLOADS / MARK
     with _told(folder):
         (folder / UPLOADS).mkdir(exist_ok=True)
@@ -139,7 +139,7 @@ def move_uploads(connection: apsw.Connection, before: str, after: str) -> int:
 
 @contextmanager
 def _told(folder: Path) -> Iterator[None]:
-    """What the file system says, as an error that names the cure."""
+    """Turn errors of the file system into ones that name the cure."""
     try:
         yield
     except OSError as error:

@@ -45,11 +45,14 @@ Sql = tuple[str, tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Condition:
-    """What must hold of an item: field, sign, value."""
+    """A condition on items: field, sign, value."""
 
     field: str
     sign: str
     value: Any
+
+
+Where = Condition | str | Mapping[str, Any] | Sequence[Condition | str]  # what items can be asked to fulfil
 
 
 def parse(text: str) -> Condition:
@@ -69,13 +72,13 @@ def parse(text: str) -> Condition:
     return Condition(field, sign, value if isinstance(known, dict | list) else known)
 
 
-def condition(where: Any) -> Sql:
+def condition(where: Where) -> Sql:
     """The SQL of a table of equalities, a condition, its text, or a list of conditions and texts."""
     parts = [one_condition(one) for one in conditions_of(where)]
     return " AND ".join(f"({sql})" for sql, _ in parts), tuple(value for _, values in parts for value in values)
 
 
-def conditions_of(where: Any) -> list[Condition]:
+def conditions_of(where: Where) -> list[Condition]:
     """A table of equalities, a condition, its text, or a list of conditions and texts, as conditions."""
     if isinstance(where, Mapping):
         many: list[Any] = [Condition(key, "=", value) for key, value in where.items()]

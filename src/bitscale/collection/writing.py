@@ -1,4 +1,4 @@
-"""Changes to a collection: items and codes in one commit, notes, sealing, and codes of a model to come."""
+"""Changes to a collection: items and codes in one commit, notes, sealing, and staged codes of another model."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ Removable = int | np.integer[Any] | str | os.PathLike[str]
 
 
 def refuse_files(connection: apsw.Connection, rows: Sequence[Row], unread: int) -> None:
-    """Where a collection keeps codes only, refuse rows that tell something of a file."""
+    """Refuse rows with facts about a file, where a collection keeps codes only."""
     if connection.execute("SELECT 1 FROM notes WHERE key = ?", (CODES_ONLY,)).get is None:
         return
-    if unread or any(any(told is not None and told != 0 for told in row[1:5]) for row in rows):
+    if unread or any(any(value is not None and value != 0 for value in row[1:5]) for row in rows):
         raise InputError(
             "this collection keeps codes only: no path, content hash, size or time of a file. Give codes, labels and "
             "metadata alone."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from bitscale.data.sets.nuswide import NUS_WIDE
 from bitscale.data.sets.sample import SAMPLE
 from bitscale.data.sets.tinted import TINTED
 from bitscale.data.split import SEED, Split, check_seed
-from bitscale.errors import DataError, InputError
+from bitscale.errors import DataError, InputError, did_you_mean
 
 REGISTRY = {
     info.name: info for info in (MNIST, FASHION_MNIST, CIFAR10, CIFAR20, CIFAR100, NUS_WIDE, MIRFLICKR, SAMPLE, TINTED)
@@ -27,7 +26,7 @@ REGISTRY = {
 
 @dataclass(frozen=True)
 class FetchReport:
-    """What `fetch_dataset` did."""
+    """The outcome of `fetch_dataset`."""
 
     status: DatasetStatus
     fetched: tuple[Fetched, ...]  # empty where all was there already
@@ -41,9 +40,8 @@ def dataset_names() -> tuple[str, ...]:
 def dataset_info(name: str) -> DatasetInfo:
     """The facts about one dataset."""
     if name not in REGISTRY:
-        near = difflib.get_close_matches(name.lower().replace("_", "-"), REGISTRY, 1, 0.5)
         raise InputError(
-            f"no dataset is called {name!r}{f'; did you mean {near[0]!r}?' if near else '.'} "
+            f"no dataset is called {name!r}{did_you_mean(name, REGISTRY)} "
             f"Known: {', '.join(REGISTRY)}, or a folder of images, or a .npy file."
         )
     return REGISTRY[name]

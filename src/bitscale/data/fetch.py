@@ -51,7 +51,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Fetched:
-    """What `fetch_source` did for one source."""
+    """The outcome of `fetch_source` for one source."""
 
     path: Path
     downloaded: int  # bytes over the network in this call

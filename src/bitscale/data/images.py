@@ -267,8 +267,8 @@ def read(images: Images, rows: Int) -> Pixels | list[Pixels]:
     """Some images now: (m, H, W, C) where they have one size, else a list."""
     batch = getattr(images, "batch", None)
     if batch is not None:
-        some: Pixels | list[Pixels] = batch(np.asarray(rows, np.int64))
-        return some
+        images_read: Pixels | list[Pixels] = batch(np.asarray(rows, np.int64))
+        return images_read
     return uniform([images[int(i)] for i in rows])
 
 

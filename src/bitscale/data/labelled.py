@@ -37,7 +37,7 @@ class Images(Protocol):
 
 @dataclass(frozen=True)
 class Attribute:
-    """One of several things that are known of every image, its kind or its colour: labels as `Labelled` has them."""
+    """A further set of labels of the same images, such as their colour beside their kind; in the form of `Labelled`."""
 
     name: str
     labels: Labels
@@ -89,12 +89,12 @@ class Labelled:
     def take(self, rows: Int) -> Labelled:
         """Some rows, lazily."""
         images: Any = self.images  # the user's own may be a plain array, whose `take` is another
-        some: Any = images[rows] if isinstance(images, np.ndarray) else images.take(rows)
+        taken: Any = images[rows] if isinstance(images, np.ndarray) else images.take(rows)
         attributes = tuple(Attribute(each.name, each.labels[rows], each.label_names) for each in self.attributes)
         cameras = None if self.cameras is None else self.cameras[rows]
         taught = None if self.taught is None else self.taught[rows]
         origin = None if self.origin is None else self.origin.of_some()
-        return Labelled(some, self.labels[rows], self.label_names, origin, attributes, cameras, taught)
+        return Labelled(taken, self.labels[rows], self.label_names, origin, attributes, cameras, taught)
 
     def attribute(self, name: str) -> Attribute:
         """One attribute by name."""

@@ -34,11 +34,11 @@ class People:
 
     def __post_init__(self) -> None:
         n = len(self.images)
-        for what, rows, known in (("person", self.persons, self.names), ("camera", self.cameras, self.camera_names)):
+        for name, rows, known in (("person", self.persons, self.names), ("camera", self.cameras, self.camera_names)):
             if rows.shape != (n,):
-                raise DataError(f"every picture needs its {what}. Got {n} pictures, and {what}s of shape {rows.shape}.")
+                raise DataError(f"every picture needs its {name}. Got {n} pictures, and {name}s of shape {rows.shape}.")
             if n and not 0 <= rows.min() <= rows.max() < len(known):
-                raise DataError(f"{what}s must lie between 0 and {len(known) - 1}. Got {rows.min()} to {rows.max()}.")
+                raise DataError(f"{name}s must lie between 0 and {len(known) - 1}. Got {rows.min()} to {rows.max()}.")
         if self.times is not None and self.times.shape != (n,):
             raise DataError(f"every picture needs its time, or NaN. Got {n} pictures, {len(self.times)} times.")
 
@@ -69,7 +69,7 @@ class People:
         return self.take(np.flatnonzero(np.isin(self.persons, persons)))
 
     def at(self, size: tuple[int, int]) -> People:
-        """Brought to `size` (height, width), all of each; read once and kept where memory allows.
+        """The same pictures stretched to `size` (height, width); read once and kept where memory allows.
 
         Pictures that cannot be read are then left out and counted in `note`.
         """
@@ -82,11 +82,11 @@ class People:
                 pixels[i] = small[i]
             except UnreadablePicture:
                 sound[i] = False
-        kept = self.take(np.flatnonzero(sound))
+        readable = self.take(np.flatnonzero(sound))
         bad = int((~sound).sum())
-        said = f"{bad:,} of {len(self):,} pictures cannot be read and were left out." if bad else ""
-        note = " ".join(part for part in (self.note, said) if part)
-        return replace(kept, images=ArrayImages(pixels[sound] if bad else pixels), note=note)
+        unreadable = f"{bad:,} of {len(self):,} pictures cannot be read and were left out." if bad else ""
+        note = " ".join(part for part in (self.note, unreadable) if part)
+        return replace(readable, images=ArrayImages(pixels[sound] if bad else pixels), note=note)
 
     def labelled(self) -> Labelled:
         """Persons as classes, with cameras: what a hasher learns from."""

@@ -14,8 +14,8 @@ def data_root(root: str | Path | None = None) -> Path:
     """Where data is looked for: `root`, else BITSCALE_DATA, else the user's data directory."""
     if root is not None:
         return Path(root)
-    if said := os.environ.get("BITSCALE_DATA"):
-        return Path(said)
+    if folder := os.environ.get("BITSCALE_DATA"):
+        return Path(folder)
     from platformdirs import user_data_path
 
     return user_data_path("bitscale", appauthor=False)
@@ -26,8 +26,8 @@ def runs_root() -> Path:
 
     Where nothing may be written there, as in a home that is read-only, it is a folder of this user for temporary files.
     """
-    if said := os.environ.get("BITSCALE_RUNS"):
-        root, cure = Path(said), "Let BITSCALE_RUNS name a folder that may be written to."
+    if folder := os.environ.get("BITSCALE_RUNS"):
+        root, cure = Path(folder), "Let BITSCALE_RUNS name a folder that may be written to."
     else:
         from platformdirs import user_data_path
 

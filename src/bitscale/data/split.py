@@ -135,13 +135,13 @@ def draw_per_class(labels: Labels, n_each: int, rng: np.random.Generator, what: 
 
 
 def check_share(share: float) -> None:
-    """Refuse a share of queries that is none or all."""
+    """Refuse a share of queries that is not above 0 and below 1."""
     if not 0 < share < 1:
         raise InputError(f"query_share must lie between 0 and 1. Got {share}.")
 
 
 def draw_share(pool: Labelled, share: float, rng: np.random.Generator) -> Int:
-    """Rows to be queries: a share of every class, two at least and never all of it; of label sets, of all items."""
+    """Draw query rows: a share of every class, at least two and never all; with label sets, a share of all items."""
     if pool.multi_label:
         return np.sort(rng.permutation(len(pool))[: max(1, round(share * len(pool)))]).astype(np.int64)
     drawn = [np.zeros(0, np.int64)]

@@ -1,4 +1,4 @@
-"""What to learn from: the training part of a dataset with labels, or all there is where there are none."""
+"""The data of a training: the training part of a dataset, or everything where there are no labels."""
 
 from __future__ import annotations
 

@@ -38,13 +38,13 @@ def finished(folder: Path) -> None:
 
 
 def part_identity(part: Labelled) -> list[str]:
-    """What tells one part of a dataset from another: the fingerprint of its images, and that of its labels."""
+    """Identifies a part of a dataset: the fingerprint of its images and that of its labels."""
     labels = hashlib.sha256(repr((part.labels.shape, str(part.labels.dtype))).encode() + part.labels.tobytes())
     return [part.images.fingerprint, labels.hexdigest()]
 
 
 def file_identity(path: str | Path) -> list[Any]:
-    """What tells a file from another of its name: where it is, its size and when it was changed."""
+    """Identifies a file: its path, its size and when it was changed."""
     name = os.fsencode(os.path.abspath(path)).hex()
     try:
         status = os.stat(path)

@@ -118,11 +118,11 @@ def _checksum(about: dict[str, Any], tensors: dict[str, Tensor]) -> str:
     return checksum.hexdigest()
 
 
-def _compare(kept: Any, wanted: dict[str, Any], path: Path) -> None:
+def _compare(stored: Any, wanted: dict[str, Any], path: Path) -> None:
     """Say which settings differ, a nested table at a time."""
-    if not isinstance(kept, dict):
+    if not isinstance(stored, dict):
         raise CorruptFile(f"{path} does not say what was trained. Start the training anew.")
-    flat_kept, flat_wanted = _flat(kept), _flat(json.loads(json.dumps(wanted)))
+    flat_kept, flat_wanted = _flat(stored), _flat(json.loads(json.dumps(wanted)))
     names = sorted(flat_kept.keys() | flat_wanted.keys())
     other = [name for name in names if flat_kept.get(name) != flat_wanted.get(name)]
     if other:
@@ -144,7 +144,7 @@ def _flat(table: dict[str, Any]) -> dict[str, Any]:
 def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """The tensors an optimizer keeps, by parameter number and name."""
     state = optimizer.state_dict()["state"]
-    return {f"{i}.{key}": torch.as_tensor(value) for i, kept in state.items() for key, value in kept.items()}
+    return {f"{i}.{key}": torch.as_tensor(value) for i, tensors in state.items() for key, value in tensors.items()}
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:

@@ -1,4 +1,4 @@
-"""What a deep model says about itself besides its weights: the input it takes and the data it was trained on."""
+"""Facts that a deep model keeps besides its weights: the input it takes and the data it was trained on."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def describe(
     cameras: Int | None = None,
     taught: Float32 | None = None,
 ) -> dict[str, Any]:
-    """What a model says about its training data; `others` are labels of further attributes."""
+    """Facts about the training data for the model's file; `others` are labels of further attributes."""
     digest = hashlib.sha256(source.fingerprint().encode())
     for each in (labels, *others):
         digest.update(repr(each.shape).encode() + each.tobytes())
@@ -69,7 +69,7 @@ def check_arrays(method: str, arrays: Mapping[str, Float32], shapes: Mapping[str
 
 
 def backbone_note(settings: DeepSettings, features: str) -> str:
-    """Whose pretrained network is in a model, and what was done with it; empty where there is none."""
+    """A sentence: whose pretrained network is in the model, and whether it was trained further; may be empty."""
     network = settings.network if settings.fine_tuned else features.partition("@")[0]
     if network not in PUBLISHED:
         return ""

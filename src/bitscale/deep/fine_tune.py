@@ -65,8 +65,8 @@ def fine_tune(
     optimizer = torch.optim.Adam(network.phi.parameters(), lr=RATE)
     rng = np.random.default_rng(seed)
     for step in range(steps):
-        some = [useful[i] for i in rng.permutation(len(useful))[:GROUPS]]
-        rows, relations = relate_groups(some)
+        drawn = [useful[i] for i in rng.permutation(len(useful))[:GROUPS]]
+        rows, relations = relate_groups(drawn)
         still = rng.permutation(len(source))[:STILL]
         with torch.no_grad():
             before = hasher.network.relax(hasher.network.project(source.batch(still)), beta)

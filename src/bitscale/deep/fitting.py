@@ -39,7 +39,7 @@ def make_task(
     cameras: Int | None = None,
     taught: Float32 | None = None,
 ) -> Task:
-    """What to train on what, or say why it cannot be, before work begins; `free` bytes of memory are there.
+    """The task of a training, checked before any work: refuses what cannot be trained, or not in `free` bytes.
 
     `sets` are the labels of each attribute, of which there is at least one.
     """
@@ -97,7 +97,7 @@ def _start_from_published(network: HashNetwork, name: str, layers: Sequence[Laye
 
 
 def final_arrays(network: HashNetwork, task: Task) -> Arrays:
-    """What a model is made of: its bits in the order of their weights, and how far each one's values spread."""
+    """The arrays of the finished model, bits in the order of their weights, and the spread of each bit's values."""
     network = network.cpu().eval()
     if task.parts.scale == "free":
         network.permute_bits(torch.from_numpy(np.argsort(-network.w.detach().abs().numpy(), kind="stable")))

@@ -201,7 +201,7 @@ class DeepHasher(Hasher):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """What it was trained to tell apart, where that has names."""
+        """The names of the attributes that it was trained on, if any."""
         return self.settings.attribute_names
 
     @property
@@ -276,8 +276,8 @@ class DeepHasher(Hasher):
         shape = self.input_shape
         blocks = []
         for start in range(0, len(images), base.ENCODE_ROWS):
-            some = base.some_rows(images, start, min(start + base.ENCODE_ROWS, len(images)))
-            blocks += [self.runtime(batch) for batch in self._batches(some, shape)]
+            block = base.some_rows(images, start, min(start + base.ENCODE_ROWS, len(images)))
+            blocks += [self.runtime(batch) for batch in self._batches(block, shape)]
         return blocks
 
     def _batches(self, images: Any, shape: tuple[int, ...]) -> Iterator[NDArray[Any]]:
@@ -285,10 +285,10 @@ class DeepHasher(Hasher):
         if len(shape) == 3:
             lazy, step, size = as_images(images), at_a_time(shape, ENCODE_BATCH), self.settings.size
             for start in range(0, len(lazy), step):
-                some = read(lazy, np.arange(start, min(start + step, len(lazy))))
+                block = read(lazy, np.arange(start, min(start + step, len(lazy))))
                 if size:
-                    some = to_size(some, size, colour=self.settings.fine_tuned, middle=self.settings.middle)
-                yield one_array(some, shape)
+                    block = to_size(block, size, colour=self.settings.fine_tuned, middle=self.settings.middle)
+                yield one_array(block, shape)
             return
         vectors = self._extract(images)
         if vectors.shape[1:] != shape:

@@ -1,4 +1,4 @@
-"""What a training step takes of memory, told before anything is allocated."""
+"""The memory that a training step takes, estimated before anything is allocated."""
 
 from __future__ import annotations
 

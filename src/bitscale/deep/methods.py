@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,7 @@ from bitscale.deep.parts import Parts
 from bitscale.deep.settings import DeepSettings
 from bitscale.embeddings import Embeddings
 from bitscale.errors import InputError
+from bitscale.features.base import Encodable
 
 
 class DRSCH(DeepHasher):
@@ -81,12 +81,12 @@ class Euclidean(DeepHasher):
     parts = Parts(tanh_like=False, laplacian=False)
     binary = False
 
-    def encode(self, images: Any) -> Embeddings:  # type: ignore[override]  # the one declared difference
+    def encode(self, images: Encodable) -> Embeddings:  # type: ignore[override]  # the one declared difference
         """float32 (n, q)."""
         blocks = [np.zeros((0, self.n_bits), np.float32), *self._values(images)]
         return Embeddings(np.concatenate(blocks), model=self.fingerprint)
 
-    def relax(self, images: Any) -> Relaxed:
+    def relax(self, images: Encodable) -> Relaxed:
         """Refused: there are no bits to relax."""
         _ = self.arrays
         raise InputError("euclidean has no bits to relax: encode gives real values already.")

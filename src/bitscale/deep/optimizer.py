@@ -1,4 +1,4 @@
-"""What changes the weights of a network by their gradients, and the device that they are on."""
+"""The optimizer of a training, and the device that it runs on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What distinguishes one deep method from another: which parts of the one network and the one loss it has."""
+"""The parts of the one network and the one loss that a deep method has, by which it differs from the others."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Parts:
 
 
 def ignored_settings(parts: Parts, network: str, optimizer: str, *, vectors: bool) -> dict[str, str]:
-    """The settings that a method does not look at, and why."""
+    """The settings that a method ignores: name -> reason."""
     no_beta = "its beta stays at 1" if parts.beta else "" if parts.tanh_like else "it has no tanh-like layer"
     pairs = {
         ("laplacian_weight", "laplacian_norm", "laplacian"): "" if parts.laplacian else "it has no Laplacian term",

@@ -34,7 +34,7 @@ LARGEST, SMALL = 96, 64  # pictures of more than 96 pixels are brought to 64x64
 
 @dataclass(frozen=True)
 class Seen:
-    """What a recipe may know of the training data, and of the machine."""
+    """The facts about training data and machine that a recipe may go by."""
 
     n_images: int
     size: tuple[int, int] = (0, 0)  # height and width of the largest picture looked at
@@ -45,7 +45,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Choice:
-    """The settings a recipe names, and why, where the data had a say."""
+    """The settings a recipe chose, and the reasons for those that depend on the data."""
 
     settings: dict[str, Any]
     reasons: tuple[str, ...] = ()
@@ -79,28 +79,28 @@ class Recipe:
         """Pictures of many sizes, or large ones, are brought to the 64x64 that the paper prints, all of each."""
         if self._given_side() or self.name == "persons" or (seen.one_size and max(seen.size) <= LARGEST):
             return Choice({})
-        what = f"pictures of {seen.size[0]}x{seen.size[1]}" if seen.one_size else "pictures of many sizes"
-        return Choice({"input_size": SMALL, "input_fit": "stretch"}, (f"input_size={SMALL} ({what}, stretched)",))
+        sizes = f"pictures of {seen.size[0]}x{seen.size[1]}" if seen.one_size else "pictures of many sizes"
+        return Choice({"input_size": SMALL, "input_fit": "stretch"}, (f"input_size={SMALL} ({sizes}, stretched)",))
 
     def _given_side(self) -> int:
         network = self.given.get("network")
         return int(self.given.get("input_size", 0)) or (SIZE if network in BACKBONES else 0)
 
     def __str__(self) -> str:
-        given = ", ".join(f"{name}={json.dumps(value)}" for name, value in sorted(self.given.items()))
-        return f"{self.name} with {given}" if given else self.name
+        settings = ", ".join(f"{name}={json.dumps(value)}" for name, value in sorted(self.given.items()))
+        return f"{self.name} with {settings}" if settings else self.name
 
 
 def look(images: Any, label_names: tuple[str, ...], *, vectors: bool) -> Seen:
-    """What there is to know of training data: pictures in colour, not named by single characters, are natural."""
+    """Sizes and kind of the training images: pictures in colour that are not named by single characters are natural."""
     if vectors or not len(images):
         return Seen(len(images))
     lazy = as_images(images)
     rows: Int = np.unique(np.linspace(0, len(lazy) - 1, min(LOOKED_AT, len(lazy))).astype(np.int64))
-    some = [lazy[int(row)] for row in rows]
-    sizes = {image.shape[:2] for image in some}
+    sample = [lazy[int(row)] for row in rows]
+    sizes = {image.shape[:2] for image in sample}
     largest = max(sizes, key=math.prod)
-    natural = any(len(name) > 1 for name in label_names) and any(_coloured(image) for image in some)
+    natural = any(len(name) > 1 for name in label_names) and any(_coloured(image) for image in sample)
     return Seen(len(lazy), (largest[0], largest[1]), len(sizes) == 1, natural)
 
 
@@ -127,11 +127,11 @@ def _ours(parts: Parts, vectors: bool, seen: Seen | None) -> Choice:
     shift = side // 8 if seen.natural else side // 14
     steps = PASSES * seen.n_images / BATCH * min(1.0, PIXELS / area)
     iterations = max(round(steps, -2), LEAST_ITERATIONS)
-    what = "pictures in colour" if seen.natural else "grey, or named by single characters"
+    kind = "pictures in colour" if seen.natural else "grey, or named by single characters"
     settings |= {"precision": "bfloat16"} if seen.bfloat16 and side >= BRIEF_SIDE else {}
     reasons = (
-        f"shift={shift} ({side} pixels; {what})",
-        f"flip={str(seen.natural).lower()} ({what})",
+        f"shift={shift} ({side} pixels; {kind})",
+        f"flip={str(seen.natural).lower()} ({kind})",
         f"iterations={int(iterations)} ({seen.n_images:,} images of {seen.size[0]}x{seen.size[1]})",
         "precision=bfloat16 (this processor has it)",
     )

@@ -1,4 +1,4 @@
-"""Who is similar to whom in a batch: positives, negatives, the similarity S, and the triplets they span.
+"""Similarity within a batch: positives, negatives, the matrix S, and the triplets they span.
 
 one class each, identities    positives have the same label, negatives another; S is 1 or 0
 label sets                    positives share a label, negatives share none; S is Jaccard's, eq-21
@@ -28,7 +28,7 @@ class Triplets:
 
 @dataclass(frozen=True)
 class Relations:
-    """What the loss asks of a batch's labels."""
+    """The labels of a batch in the form that the loss takes: similarity S and triplets."""
 
     similarity: Tensor  # (b, b), S; symmetric, zero on the diagonal, which L = U - S does not see
     triplets: tuple[Triplets, ...]

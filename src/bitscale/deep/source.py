@@ -1,4 +1,4 @@
-"""What a network is fed: batches of images read when asked for, or of vectors, as float tensors."""
+"""The input of a network: batches of images read when asked for, or of vectors, as float tensors."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ Source = ImageSource | VectorSource
 
 def statistics(source: Source, rows: Int, seed: int) -> tuple[Tensor, Tensor]:
     """Mean and spread of each channel or dimension over some of `rows`: (C, 1, 1) or (d,)."""
-    some = np.sort(np.random.default_rng(seed).permutation(rows)[:STATISTICS_ROWS])
+    drawn = np.sort(np.random.default_rng(seed).permutation(rows)[:STATISTICS_ROWS])
     dims = (0, 2, 3) if len(source.shape) == 3 else (0,)
     total, squares, n = torch.zeros(()), torch.zeros(()), 0
-    first, differ = source.batch(some[:1]), False
-    for start in range(0, len(some), 500):
-        batch = source.batch(some[start : start + 500])
+    first, differ = source.batch(drawn[:1]), False
+    for start in range(0, len(drawn), 500):
+        batch = source.batch(drawn[start : start + 500])
         differ = differ or not torch.equal(batch, first.expand_as(batch))
         batch = batch.to(torch.float64)
         total = total + batch.sum(dims)

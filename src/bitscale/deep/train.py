@@ -61,7 +61,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Task:
-    """What to train on what; `rows` to learn from, `held_out` to choose the best weights by."""
+    """A training: hasher, images and labels; `rows` to learn from, `held_out` to choose the best weights by."""
 
     parts: Parts
     settings: DeepSettings

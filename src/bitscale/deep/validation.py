@@ -23,7 +23,7 @@ BATCH = 500
 
 
 def project(network: HashNetwork, source: Source, rows: Int) -> NDArray[np.float32]:
-    """phi of some items, whose signs are their bits: (m, q); the network is left as it was."""
+    """The outputs phi of some items, whose signs are the bits: (m, q). The network stays in the mode it was in."""
     training = network.training
     network.eval()
     device = network.input_mean.device

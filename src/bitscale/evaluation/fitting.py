@@ -18,7 +18,7 @@ Steps = Callable[[Any], None]  # called with bitscale.deep.train.Progress after 
 
 
 def hasher_identity(hasher: Hasher) -> list[Any]:
-    """What tells a hasher from another, the same before and after it is fitted."""
+    """Identifies a hasher by its method and settings: the same before and after it is fitted."""
     return [hasher.name, hasher.n_bits, hasher.features, hasher.seed, hasher.asked]
 
 

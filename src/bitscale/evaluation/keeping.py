@@ -1,4 +1,4 @@
-"""Keeping what was measured in the model's own file, so that pages can show what each length is worth."""
+"""Keeping measured MAP in the model's own file, so that pages can show how good each code length is."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ METRIC = "map"
 
 
 def check_can_keep(path: Path | None, metrics: list[str], ranking: str) -> None:
-    """Refuse beforehand what cannot be kept: no file of a model, no MAP, or one of another ranking."""
+    """Refuse, before any work, a request whose MAP cannot be kept: no model file, no `map`, or another ranking."""
     if path is None or not path.is_file():
         raise InputError(f"there is no file of a model to keep MAP in. Got {path}; give one with --model.")
     if METRIC not in metrics or ranking != "weighted":

@@ -1,4 +1,4 @@
-"""Raw rankings on disk: what any metric needs of a run, so that a new metric needs no new run.
+"""Raw rankings on disk, from which any metric can be computed later without a new run.
 
 A folder holds `report.json` and, for each code length, `BITS.safetensors` with the tie groups and the ranks of the
 relevant items (`metrics.Ranking`) and, for each query, how many items and relevant items lie at each plain Hamming

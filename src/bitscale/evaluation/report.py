@@ -22,7 +22,7 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class Report:
-    """What `evaluate` found. `report["map", 32]` is a number; `print(report)` a table; `save` and `load` use JSON."""
+    """The result of `evaluate`. `report["map", 32]` is a number; `print(report)` a table; `save`, `load` use JSON."""
 
     scores: tuple[Score, ...]
     lengths: tuple[Length, ...]

@@ -1,4 +1,4 @@
-"""What a report is made of: single numbers with all that they are of, and what was measured at each code length."""
+"""The rows of a report: single numbers with dataset, protocol and method, and the facts of each code length."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bitscale.metrics import mean
 
 @dataclass(frozen=True)
 class Score:
-    """One number and what it is of; `value` is a share (0.5, not 50), the mean over `n_queries`."""
+    """One number with its dataset, protocol, method and metric; `value` is a share (0.5, not 50) over `n_queries`."""
 
     metric: str
     value: float
@@ -71,7 +71,7 @@ class Length:
 
 
 def make_scores(values: Values, names: Sequence[str], described: dict[str, Any]) -> list[Score]:
-    """Means over queries, each with what it is a mean of beside it."""
+    """A `Score` for each metric: the mean over queries, with the fields of `described`."""
     scores = []
     for name in names:
         average = mean(values[name])

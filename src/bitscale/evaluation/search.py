@@ -85,7 +85,7 @@ def score_blocks(
 
 
 def distance_blocks(encoded: Encoded, bits: int, ranking: str) -> Iterator[Block]:
-    """Where distances come from: integers in the order of the ranking asked for, and plain Hamming beside them."""
+    """Blocks of distances: integers in the order of the ranking asked for, and plain Hamming distances beside them."""
     cells = min(max(BLOCK_CELLS, LEAST_ROWS * len(encoded.database)), MOST_CELLS)
     queries, database = encoded.queries, encoded.database
     if isinstance(queries, Embeddings) or isinstance(database, Embeddings):
@@ -116,8 +116,8 @@ def score(names: Iterable[str], ranked: Ranking, balls: Callable[[int], Balls]) 
     for name in names:
         by_radius.setdefault(radius_of(name), []).append(name)
     values: Values = {}
-    for radius, lot in by_radius.items():
-        values |= metrics.score(lot, ranked, None if radius is None else balls(radius))
+    for radius, metrics_there in by_radius.items():
+        values |= metrics.score(metrics_there, ranked, None if radius is None else balls(radius))
     return values
 
 
@@ -136,8 +136,8 @@ def plain_counts(
     for i, rows in enumerate(away or ()):
         places[i, rows] = i * width + bits + 1
     items, relevant = (
-        np.bincount(lot, minlength=m * width).reshape(m, width)[:, :-1].astype(np.uint32)
-        for lot in (places.ravel(), places[hits])
+        np.bincount(places_of_some, minlength=m * width).reshape(m, width)[:, :-1].astype(np.uint32)
+        for places_of_some in (places.ravel(), places[hits])
     )
     return items, relevant
 
@@ -147,7 +147,7 @@ def search_seconds(encoded: Encoded, lengths: Sequence[int], ranking: str) -> li
     queries, database = encoded.queries, encoded.database
     if isinstance(queries, Embeddings) or isinstance(database, Embeddings):
         assert encoded.embeddings
-        return [_scan_seconds(*(lot.values for lot in encoded.embeddings))] * len(lengths)
+        return [_scan_seconds(*(side.values for side in encoded.embeddings))] * len(lengths)
     index = ExactIndex(database)
     return [_index_seconds(index, queries, bits, ranking) for bits in lengths]
 
@@ -155,21 +155,21 @@ def search_seconds(encoded: Encoded, lengths: Sequence[int], ranking: str) -> li
 def _scan_seconds(queries: NDArray[np.float32], items: NDArray[np.float32]) -> float:
     """Mean seconds of a lone search of real values, which are scanned: there is no index of them."""
     squares = np.einsum("ij,ij->i", items, items)
-    lot, k = queries[:TIMED_QUERIES], min(TIMED_K, len(items)) - 1
+    timed, k = queries[:TIMED_QUERIES], min(TIMED_K, len(items)) - 1
     start = time.perf_counter()
-    for query in lot:
+    for query in timed:
         distances = squares - 2 * (items @ query)
         near = np.argpartition(distances, k)[: k + 1]
         near[np.argsort(distances[near])]
-    return (time.perf_counter() - start) / len(lot)
+    return (time.perf_counter() - start) / len(timed)
 
 
 def _index_seconds(index: ExactIndex, queries: Codes | Relaxed, bits: int, ranking: str) -> float:
-    lot = queries[: min(TIMED_QUERIES, len(queries))]
+    timed = queries[: min(TIMED_QUERIES, len(queries))]
     weights = np.ones(queries.n_bits) if ranking == "plain" else None
     k = min(TIMED_K, len(index))
-    index.search(lot[:1], k, bits=bits, weights=weights)  # the planner measures once
+    index.search(timed[:1], k, bits=bits, weights=weights)  # the planner measures once
     start = time.perf_counter()
-    for i in range(len(lot)):
-        index.search(lot[i], k, bits=bits, weights=weights)
-    return (time.perf_counter() - start) / len(lot)
+    for i in range(len(timed)):
+        index.search(timed[i], k, bits=bits, weights=weights)
+    return (time.perf_counter() - start) / len(timed)

@@ -56,25 +56,25 @@ def fit_and_evaluate(
 
 
 def study_folder(hasher: Hasher, split: Split, asked: Any) -> Path:
-    """Where the work on one method, split and request is kept until it is done."""
+    """The folder that keeps the work on a method, a split and a request until it is done."""
     parts = [part_identity(part) for part in (split.train, split.query, split.database)]
     return unfinished(f"evaluate-{split.name}-{hasher.name}", [hasher_identity(hasher), parts, asked])
 
 
 def fit_or_load(hasher: Hasher, split: Split, folder: Path, progress: Progress | None) -> Hasher:
     """The hasher fitted now, or as a stopped call left it in `folder`."""
-    tell = progress or (lambda what, done, total: None)
-    what = f"fit {hasher.name} at {hasher.n_bits} bits"
+    tell = progress or (lambda doing, done, total: None)
+    doing = f"fit {hasher.name} at {hasher.n_bits} bits"
     model = folder / f"{hasher.n_bits}.safetensors"
     cache = hasher.extractor.cache
     fitted = _kept(model)
     if fitted is None:
-        tell(what, 0, 1)
+        tell(doing, 0, 1)
         run = folder / f"run-{hasher.n_bits}" if hasher.resumable else folder
-        fitted = fit_in_folder(hasher, split.train, run, progress=lambda now: tell(what, now.step, now.steps))
+        fitted = fit_in_folder(hasher, split.train, run, progress=lambda now: tell(doing, now.step, now.steps))
         folder.mkdir(parents=True, exist_ok=True)
         fitted.save(model)
-    tell(what, 1, 1)
+    tell(doing, 1, 1)
     fitted.extractor.cache = cache
     keep_features(fitted, folder)
     return fitted

@@ -1,4 +1,4 @@
-"""What a report says to people: one table, with the notes a reader needs to compare its numbers, and its curves."""
+"""A report for people: one table with the notes that a reader needs to compare its numbers, and curves."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def precision_curves(scores: Sequence[Score]) -> dict[str, list[tuple[float, flo
 
 
 def trained(score: Score) -> str:
-    """What was measured: method and features; of a deep method its network, recipe and optimizer as well."""
+    """In words: method and features; of a deep method its network, recipe and optimizer as well."""
     how = f" ({score.network}, recipe {score.recipe}, {score.optimizer})" if score.network else ""
     return f"{score.method} on {score.features}{how}"
 

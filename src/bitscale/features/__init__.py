@@ -15,10 +15,9 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
-from bitscale.errors import InputError
+from bitscale.errors import InputError, did_you_mean
 from bitscale.features.base import GIST_VERSION, Features, Given
 from bitscale.features.cnn import CnnFeatures
 from bitscale.features.gist import GistFeatures
@@ -56,10 +55,10 @@ def make_features(
         features: Features = JointFeatures(name) if name.startswith(JOINT) else OwnFeatures(name)
         features.cache = None if cache is None else Path(cache)
         return features
-    kind, _, said = name.partition("@")
-    if said and not said.isdecimal():
+    kind, _, side = name.partition("@")
+    if side and not side.isdecimal():
         raise InputError(f"what follows @ must be an image size in pixels, as in gist@64. Got {name!r}.")
-    features = _make(kind, int(said) if said else None, None if weights is None else Path(weights), version)
+    features = _make(kind, int(side) if side else None, None if weights is None else Path(weights), version)
     features.cache = None if cache is None else Path(cache)
     return features
 
@@ -70,7 +69,7 @@ def pinned_name(name: str) -> str:
 
 
 def features_identity(name: str) -> str:
-    """What tells features apart: the name, or the sha256 of a network of the user's own."""
+    """Identifies features: the name, or the sha256 of a network of the user's own."""
     return same_network(name) if is_own(name) else name
 
 
@@ -98,8 +97,7 @@ def _make(kind: str, size: int | None, weights: Path | None, version: int | None
         return GistFeatures(size or GistFeatures.usual, version or GIST_VERSION)
     if kind == "none":
         return Given()
-    near = difflib.get_close_matches(kind, feature_names(), 1, 0.5)
     raise InputError(
-        f"no features are called {kind!r}{f'; did you mean {near[0]!r}?' if near else '.'} "
+        f"no features are called {kind!r}{did_you_mean(kind, feature_names())} "
         f"Known: {', '.join(feature_names())}, or timm:NAME, onnx:FILE, openvino:FILE.xml, joint:FOLDER."
     )

@@ -1,4 +1,4 @@
-"""What a feature extractor promises: images in, float32 (n, d) out, a batch at a time, cached where asked."""
+"""The interface of feature extractors: images in, float32 (n, d) out, a batch at a time, cached where asked."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bitscale.arrays import Float32, Pixels, Progress
 from bitscale.data.images import as_images, read
@@ -19,6 +20,7 @@ from bitscale.threads import ahead
 
 GIST_VERSION = 2  # the only features whose computation has changed
 AnyImages = Images | Sequence[Pixels] | Pixels
+Encodable = AnyImages | ArrayLike  # or vectors of one's own, (n, d)
 
 
 class Features(ABC):
@@ -36,14 +38,14 @@ class Features(ABC):
     @property
     @abstractmethod
     def settings(self) -> str:
-        """All that changes the result besides the name; a part of the cache's key."""
+        """Everything besides the name that changes the result; part of the cache's key."""
 
     @abstractmethod
     def compute(self, prepared: Any) -> Float32:
         """The features of one prepared batch: (m, d)."""
 
     def prepare(self, batch: Pixels | list[Pixels]) -> Any:
-        """What can be done ahead, in another thread, while the batch before is computed."""
+        """The first part of the work on a batch, done in another thread while the batch before is computed."""
         return batch
 
     def load(self) -> None:  # noqa: B027  # most have nothing to load

@@ -24,12 +24,12 @@ def captions(folder: Path) -> list[str]:
     """The captions in a model's folder, or ours."""
     file = folder / "captions.txt"
     if not file.is_file():
-        return [how.format(what) for what in _WHAT for how in _HOW]
+        return [how.format(thing) for thing in _WHAT for how in _HOW]
     try:
         lines = [line.strip() for line in file.read_text("utf-8").splitlines()]
     except UnicodeDecodeError as error:
         raise InputError(f"{file} is not text in UTF-8 ({error}).") from None
-    given = [line for line in lines if line]
-    if not LEAST <= len(given) <= MOST:
-        raise InputError(f"{file} must hold {LEAST} to {MOST:,} captions, one a line. Got {len(given):,}.")
-    return given
+    own = [line for line in lines if line]
+    if not LEAST <= len(own) <= MOST:
+        raise InputError(f"{file} must hold {LEAST} to {MOST:,} captions, one a line. Got {len(own):,}.")
+    return own

@@ -22,7 +22,7 @@ from bitscale.pictures.form import Form
 
 
 class SquareFeatures(Features):
-    """What a network sees in the middle square of an image."""
+    """Features of the middle square of an image."""
 
     size: int
 
@@ -35,7 +35,7 @@ class SquareFeatures(Features):
 
 
 class CnnFeatures(SquareFeatures):
-    """What a pretrained network sees in an image, before it would name it."""
+    """The values of a pretrained network before its classifier."""
 
     def __init__(self, name: str, size: int | None = None, weights: Path | None = None) -> None:
         check_size(size)

@@ -79,7 +79,7 @@ class OnnxTowers:
 
 
 class JointFeatures(NetworkFeatures):
-    """What a joint image-text model gives for pictures, and for words."""
+    """Vectors of a joint image-text model, of pictures and of words."""
 
     takes_words = True
 

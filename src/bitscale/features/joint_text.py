@@ -42,15 +42,15 @@ class TextTower:
         self.file, self.session = file, open_session(file)
         self.tokenizer = _tokenizer(folder / "tokenizer.json")
         beside = file.with_suffix(".json")
-        said = read_settings(beside.read_text(), beside, _KEYS, "words") if beside.is_file() else {}
+        settings = read_settings(beside.read_text(), beside, _KEYS, "words") if beside.is_file() else {}
         self.inputs = {one.name: one for one in self.session.get_inputs()}
         if self.inputs.keys() - {"input_ids", "attention_mask"} and len(self.inputs) != 1:
             raise InputError(f"{file} must take input_ids and, if anything, attention_mask. It takes {[*self.inputs]}.")
         self.ids = "input_ids" if "input_ids" in self.inputs else next(iter(self.inputs))
-        self.start, self.end = (self._token(said.get(name), name) for name in ("start", "end"))
-        self.context, self.fixed = self._context(said.get("context"))
-        self.pad = self._pad(said.get("pad"))
-        self.output = self._output(said.get("output"))
+        self.start, self.end = (self._token(settings.get(name), name) for name in ("start", "end"))
+        self.context, self.fixed = self._context(settings.get("context"))
+        self.pad = self._pad(settings.get("pad"))
+        self.output = self._output(settings.get("output"))
 
     def vectors(self, texts: Sequence[str]) -> Float32:
         """One vector a text: (m, dim)."""
@@ -61,7 +61,7 @@ class TextTower:
         for place, row in enumerate(rows):
             tokens[place, : len(row)] = row
             there[place, : len(row)] = 1
-        values = np.concatenate([self._run(tokens[some], there[some]) for some in self._batches(len(rows))])
+        values = np.concatenate([self._run(tokens[part], there[part]) for part in self._batches(len(rows))])
         if values.ndim != 2 or len(values) != len(rows):
             raise InputError(f"{self.file} gives an output of shape {values.shape} for {len(rows)} texts, no vectors.")
         return np.asarray(values, np.float32)
@@ -87,20 +87,22 @@ class TextTower:
             row = [*row[: self.context - 1], row[-1]] if ends else row[: self.context]
         return row or [self.pad]
 
-    def _token(self, said: Any, name: str) -> int | None:
+    def _token(self, token_named: Any, name: str) -> int | None:
         """A token by its name or number."""
-        if said is None or (isinstance(said, int) and not isinstance(said, bool)):
-            return said
-        token = self.tokenizer.token_to_id(said) if isinstance(said, str) else None
+        if token_named is None or (isinstance(token_named, int) and not isinstance(token_named, bool)):
+            return token_named
+        token = self.tokenizer.token_to_id(token_named) if isinstance(token_named, str) else None
         if token is None:
-            raise InputError(f"{name} in {self.file.with_suffix('.json')} is no token of tokenizer.json: {said!r}.")
+            raise InputError(
+                f"{name} in {self.file.with_suffix('.json')} is no token of tokenizer.json: {token_named!r}."
+            )
         return int(token)
 
-    def _context(self, said: Any) -> tuple[int, bool]:
+    def _context(self, length: Any) -> tuple[int, bool]:
         """How many tokens a text has at most, and whether it has so many always."""
         shape = self.inputs[self.ids].shape
         fixed = shape[1] if len(shape) == 2 and isinstance(shape[1], int) else None
-        least = said or fixed or (self.tokenizer.truncation or {}).get("max_length") or CONTEXT
+        least = length or fixed or (self.tokenizer.truncation or {}).get("max_length") or CONTEXT
         if isinstance(least, bool) or not isinstance(least, int) or not 2 <= least <= 65_536:
             raise InputError(f"context in {self.file.with_suffix('.json')} must be 2 or more. Got {least!r}.")
         if fixed not in (None, least):
@@ -109,18 +111,18 @@ class TextTower:
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
         self._padding = padding or {}
-        return least, said is not None or fixed is not None
+        return least, length is not None or fixed is not None
 
-    def _pad(self, said: Any) -> int:
-        token = self._token(said, "pad")
+    def _pad(self, token_named: Any) -> int:
+        token = self._token(token_named, "pad")
         known = (token, self._padding.get("pad_id"), self.end, 0)
         return int(next(one for one in known if one is not None))
 
-    def _output(self, said: Any) -> str:
+    def _output(self, output: Any) -> str:
         names = [one.name for one in self.session.get_outputs()]
-        if said is not None and said not in names:
-            raise InputError(f"the text network has no output {said!r}. Its outputs: {', '.join(names)}.")
-        return str(said or (OUTPUT if OUTPUT in names else names[0]))
+        if output is not None and output not in names:
+            raise InputError(f"the text network has no output {output!r}. Its outputs: {', '.join(names)}.")
+        return str(output or (OUTPUT if OUTPUT in names else names[0]))
 
 
 def _tokenizer(file: Path) -> Tokenizer:

@@ -18,7 +18,7 @@ from bitscale.pictures.form import Form
 
 
 class _TorchTowers:
-    """What both share: pictures in, normalised, and vectors out."""
+    """Shared by both kinds: normalising pictures for the network."""
 
     model: Any
     form: Form
@@ -115,6 +115,6 @@ def _imported(name: str, folder: Path) -> Any:
 
 
 def _array(values: Any) -> Float32:
-    """What a model gives as an array; some wrap it."""
+    """The output of a model as an array; some models wrap it."""
     values = getattr(values, "pooler_output", values)
     return np.asarray(values.float().numpy(), np.float32)

@@ -53,7 +53,7 @@ class Manner:
 
 
 class NetworkFeatures(Features):
-    """What a network of the user's own gives for pictures in its form; its name tells the network's content."""
+    """Features by a network of the user's own; the name ends in the sha256 of the network."""
 
     batch_size = 16
     licence = "your own"
@@ -75,7 +75,7 @@ class NetworkFeatures(Features):
 
 
 class OwnFeatures(NetworkFeatures):
-    """What the network of one file gives; every output that is not a vector is averaged over the picture."""
+    """The output of a network in one file; an output that is not a vector is averaged over the picture."""
 
     def __init__(self, name: str) -> None:
         self.file = place_of(name)
@@ -90,14 +90,14 @@ class OwnFeatures(NetworkFeatures):
 
 
 def vectors_of(images: Pixels, network: Network, manner: Manner, file: Path) -> Float32:
-    """What the network in a file gives for images in its form: (m, H, W, 3) uint8 -> (m, dim)."""
+    """Run the network on images in its form: (m, H, W, 3) uint8 -> (m, dim)."""
     batch: NDArray[Any] = images[..., ::-1] if manner.reverse else images
     if not network.whole:
         batch = (batch - manner.mean) / manner.spread
     batch = np.ascontiguousarray(batch.transpose(0, 3, 1, 2) if manner.planar else batch)
     most = network.shape[0] or len(batch)  # as many at a time as it takes
-    some = np.split(batch, range(most, len(batch), most)) if most else [batch]
-    return np.concatenate([_run(one, network, manner, file) for one in some])
+    parts = np.split(batch, range(most, len(batch), most)) if most else [batch]
+    return np.concatenate([_run(one, network, manner, file) for one in parts])
 
 
 def _run(batch: NDArray[Any], network: Network, manner: Manner, file: Path) -> Float32:
@@ -113,7 +113,7 @@ def _run(batch: NDArray[Any], network: Network, manner: Manner, file: Path) -> F
 
 
 def read_settings(text: str, path: Path, known: set[str], of: str = "pictures") -> dict[str, Any]:
-    """What JSON says `of` pictures or words; only `known` names may stand in it."""
+    """Settings from JSON on how pictures or words (`of`) are taken; only `known` names may stand in it."""
     try:
         about = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -157,16 +157,16 @@ def manner_of(file: Path, network: Network, settings: dict[str, Any] | None = No
 
 def _layout(about: dict[str, Any], shape: tuple[int | None, ...], beside: Path) -> bool:
     """Whether channels come before rows and columns."""
-    said = about.get("layout")
-    if said is None and (shape[1] == 3) != (shape[3] == 3):
+    layout = about.get("layout")
+    if layout is None and (shape[1] == 3) != (shape[3] == 3):
         return shape[1] == 3
     if 3 not in (shape[1], shape[3]) and None not in (shape[1], shape[3]):
         raise InputError(f"the network of {beside.stem} takes the shape {shape}, and pictures have three channels.")
-    if said not in ("NCHW", "NHWC"):
+    if layout not in ("NCHW", "NHWC"):
         raise InputError(f'say "layout": "NCHW" or "NHWC" in {beside}: the input of shape {shape} does not tell.')
-    if shape[1 if said == "NCHW" else 3] not in (None, 3):
-        raise InputError(f"{beside} says {said}, but the input has the shape {shape}: pictures have three channels.")
-    return bool(said == "NCHW")
+    if shape[1 if layout == "NCHW" else 3] not in (None, 3):
+        raise InputError(f"{beside} says {layout}, but the input has the shape {shape}: pictures have three channels.")
+    return bool(layout == "NCHW")
 
 
 def _three(values: Any, name: str, beside: Path) -> Float32:

@@ -40,7 +40,7 @@ def pinned(name: str) -> str:
 
 
 def same_network(name: str) -> str:
-    """What identifies the features: kind and sha256, not where the file lies."""
+    """Identifies the features: kind and sha256, without the place of the file."""
     kind, _, digits = parts_of(name)
     return f"{kind}{digits}"
 

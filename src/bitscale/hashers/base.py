@@ -26,6 +26,7 @@ from bitscale.data.origin import Origin
 from bitscale.data.split import check_seed
 from bitscale.errors import InputError, NotFitted
 from bitscale.features import Features, features_identity, make_features, pinned_name
+from bitscale.features.base import Encodable
 from bitscale.features.pixels import square_form
 from bitscale.hashers.emphasis import emphasised
 from bitscale.hashers.measured import Measured
@@ -42,7 +43,7 @@ SPREAD_ROWS = 10_000  # training items that the scale of the relaxed values is m
 
 @dataclass(frozen=True)
 class Training:
-    """What belongs beside every number of a deep method."""
+    """How a deep method was trained: network, recipe, optimizer. It stands beside every number measured of it."""
 
     network: str = ""
     recipe: str = ""  # its name, and the settings that were given besides
@@ -91,11 +92,11 @@ class Hasher(ABC):
 
     @property
     def details(self) -> dict[str, Any]:
-        """What a file tells about the model besides its arrays; `adopt` takes it back."""
+        """Facts that a model file holds besides the arrays; `adopt` reads them again."""
         return {}
 
     def recall(self, about: Mapping[str, Any]) -> None:
-        """Take from a file's metadata what is no part of the model's identity.
+        """Read from a file's metadata what does not count in the fingerprint.
 
         These are the version of its features, where its training images came from, the centre of words, and what was
         measured.
@@ -114,7 +115,7 @@ class Hasher(ABC):
 
     @property
     def asked(self) -> Any:
-        """The settings asked for, before a recipe completes them: by these one training is told from another."""
+        """The settings asked for, before a recipe completes them; they identify a training."""
         return settings_identity(self.settings)
 
     @property
@@ -124,7 +125,7 @@ class Hasher(ABC):
 
     @property
     def notes(self) -> dict[str, str]:
-        """What a model card and `bitscale info` say besides, by title."""
+        """Further lines for the model card and `bitscale info`: title -> text."""
         lines = {"origin": self.origin, "map": self.measured}
         return {title: str(line) for title, line in lines.items() if line is not None}
 
@@ -135,7 +136,7 @@ class Hasher(ABC):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """What it was trained to tell apart, where that has names: kind, colour."""
+        """The names of the attributes that it was trained on, such as kind and colour; usually none."""
         return ()
 
     @property
@@ -147,21 +148,21 @@ class Hasher(ABC):
         """Weights of the bits for a search to which some attributes matter more: {"kind": 1.0, "colour": 0.2}, (q,)."""
         return emphasised(self.attributes, self.attribute_weights, emphasis)
 
-    def encode(self, images: Any) -> Codes:
+    def encode(self, images: Encodable) -> Codes:
         """The codes of images, or of float32 (n, d) with `features="none"`."""
         bits = [np.packbits(values >= 0, axis=1) for values in self._values(images)]
         n_bytes = (self.n_bits + 7) // 8
         packed = np.concatenate(bits) if bits else np.zeros((0, n_bytes), np.uint8)
         return Codes.from_packed(packed, self.bit_weights, n_bits=self.n_bits, model=self.fingerprint)
 
-    def relax(self, images: Any) -> Relaxed:
+    def relax(self, images: Encodable) -> Relaxed:
         """The codes before the sign: tanh of each projection over its spread in training, in [-1, 1]."""
         spread = self.arrays["spread"]
         blocks = [np.tanh(values / spread) for values in self._values(images)]
         values = np.concatenate(blocks) if blocks else np.zeros((0, self.n_bits))
         return Relaxed(values, self.bit_weights, model=self.fingerprint)
 
-    def encode_both(self, images: Any) -> tuple[Codes, Relaxed]:
+    def encode_both(self, images: Encodable) -> tuple[Codes, Relaxed]:
         """`encode` and `relax` in one pass."""
         values = np.concatenate([np.zeros((0, self.n_bits), np.float32), *self._values(images)])
         codes = Codes.from_packed(
@@ -176,7 +177,7 @@ class Hasher(ABC):
 
     @property
     def words_centre(self) -> Float32 | None:
-        """What the codes of words are taken about, (d,); None where words have no codes."""
+        """The vector that is subtracted from those of words before they become codes, (d,); None without words."""
         return None
 
     def encode_words(self, texts: Sequence[str]) -> tuple[Codes, Relaxed]:
@@ -209,7 +210,7 @@ class Hasher(ABC):
 
     @property
     def arrays(self) -> Arrays:
-        """What was learned, by name."""
+        """The learned arrays, by name."""
         if self._arrays is None:
             raise NotFitted(f"this {self.name} hasher has learned nothing yet. Call fit(train) first.")
         return self._arrays
@@ -235,7 +236,7 @@ class Hasher(ABC):
 
     @cached_property
     def extractor(self) -> Features:
-        """What turns images into features; give it a `cache` folder to keep them between runs."""
+        """The extractor of its features; give it a `cache` folder to keep them between runs."""
         return make_features(self.features, version=self.features_version)
 
     def _extract(self, images: Any) -> Float32:

@@ -138,13 +138,13 @@ def balanced_pairs(similarity: Similarity, rng: np.random.Generator) -> Float32:
     """1 for every pair that counts, (n, n) symmetric: all of the rarer kind, and as many of the other, at random."""
     kinds = similarity.whole()
     upper = np.triu(np.ones_like(kinds, dtype=bool), 1)
-    lots = [np.flatnonzero(upper & (kinds == sign)) for sign in (1, -1)]
-    fewest = min(len(lot) for lot in lots)
+    pairs_of_kinds = [np.flatnonzero(upper & (kinds == sign)) for sign in (1, -1)]
+    fewest = min(len(pairs) for pairs in pairs_of_kinds)
     if not fewest:
         raise InputError("bre with balanced pairs needs similar and dissimilar pairs among its labelled items.")
     counted = np.zeros(kinds.size, np.float32)
-    for lot in lots:
-        counted[rng.permutation(lot)[:fewest]] = 1
+    for pairs in pairs_of_kinds:
+        counted[rng.permutation(pairs)[:fewest]] = 1
     half = counted.reshape(kinds.shape)
     return half + half.T
 

@@ -49,7 +49,7 @@ def model_card(hasher: Hasher, split: Split) -> str:
 
 
 def _apart(origin: Origin) -> str:
-    """Which images of the dataset were not used for fitting; how settings were chosen the program does not know."""
+    """A sentence: which images were not used for fitting. How settings were chosen is not known here."""
     if origin.part == ALL:
         return "All items of the dataset were used for fitting."
     if origin.part == SOME:

@@ -78,7 +78,7 @@ def encode_array(hasher: Hasher, array: NDArray[Any], path: Path, progress: Prog
 def _collected(
     hasher: Hasher, folder: Path, total: int, rest: Callable[[int], Iterator[Stretch]], progress: Progress | None
 ) -> EncodedInputs:
-    """What was kept, then the rest, each stretch kept as it comes; the folder goes when all is there."""
+    """Stretches kept before, then the rest, each kept as it comes; the folder is removed when all is there."""
     stretches = _kept(folder)
     done = sum(map(len, stretches))
     if done < total:

@@ -34,7 +34,7 @@ class LinearHasher(ClassicalHasher):
 
     @property
     def words_centre(self) -> Float32 | None:
-        """What the codes of words are taken about, (d,): words lie elsewhere than pictures."""
+        """The vector subtracted from those of words before they become codes, (d,); they lie apart from pictures."""
         if self.takes_words and self.kept_centre is None:
             assert isinstance(self.extractor, JointFeatures)
             self.kept_centre = self.extractor.words_centre

@@ -1,4 +1,4 @@
-"""What a model is worth at each length, as it was measured once: kept in its file, outside of what identifies it."""
+"""MAP of a model at each code length, measured once and kept in its file; not part of its fingerprint."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Measured:
 
     @classmethod
     def from_dict(cls, table: Any) -> Measured | None:
-        """What a model file says; None where it says nothing."""
+        """Read it from a model file; None where the file does not hold it."""
         if table is None:
             return None
         if not isinstance(table, Mapping) or not isinstance(table.get("map_by_bits"), Mapping):

@@ -36,7 +36,10 @@ _FAR = np.float32(-1e9)
 
 
 def copies_count(length: int, *, given: bool) -> float:
-    """What finding copies by so many bits counts beside keeping neighbours; noise is less to go by than copies."""
+    """The weight of the loss for finding copies, relative to that for neighbours, at a code length.
+
+    `given`: the copies are real ones. Copies made by noise are a poor stand-in and count little.
+    """
     return min(max((length - 4) / 26, 0.4), 7.0) if given else 0.3
 
 
@@ -61,7 +64,7 @@ class Adam:
 
 @dataclass
 class Side:
-    """Items in relaxed form: their bits, what passes gradients through them, and the gradient gathered."""
+    """A batch of items: their bits, the slope by which gradients pass through them, and the gradient so far."""
 
     vectors: Float32
     bits: Float32
@@ -144,7 +147,7 @@ def _gradients(
     log_scales: Float32,
     counts: Sequence[float],
 ) -> tuple[Float32, Float32]:
-    """By the directions, and by the two scales of every length."""
+    """Gradients of the loss: by the directions, and by the two scales of every code length."""
     batch = np.float32(len(some))
     wanted = _shares(some @ some.T / np.float32(SHARPNESS), itself=False)
     items, spread = Side.of(some, directions)

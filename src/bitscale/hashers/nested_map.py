@@ -41,7 +41,7 @@ def nested_map(
     y = z @ axes
     lengths = [*(length for length in LENGTHS if length < n_bits), n_bits]
     start = first_directions(y, lengths, iterations, rng)
-    edited = None if copies is None else np.stack([unit(unit(some - mean) @ axes) for some in copies])
+    edited = None if copies is None else np.stack([unit(unit(edit - mean) @ axes) for edit in copies])
     learned = learn_directions(unit(y), start, lengths, steps=steps, rate=rate, rng=rng, copies=edited, batch=batch)
     return mean, axes @ learned
 

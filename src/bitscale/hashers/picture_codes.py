@@ -86,8 +86,8 @@ def encode_images(hasher: Hasher, images: Sequence[Pixels]) -> Codes:
 def encode_images_both(hasher: Hasher, images: Sequence[Pixels]) -> tuple[Codes, Relaxed]:
     """The codes of images of any size, and these before the sign."""
     check_takes_pictures(hasher)
-    given = as_images(list(images))
-    return hasher.encode_both(uniform([fit_pixels(given[i], hasher.picture_form) for i in range(len(given))]))
+    lazy = as_images(list(images))
+    return hasher.encode_both(uniform([fit_pixels(lazy[i], hasher.picture_form) for i in range(len(lazy))]))
 
 
 def check_takes_pictures(hasher: Hasher) -> None:

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from bitscale.errors import CorruptFile, FileError, InputError
+from bitscale.errors import CorruptFile, FileError, InputError, did_you_mean
 from bitscale.hashers.base import Hasher
 from bitscale.hashers.model_file import read, restore
 
@@ -78,6 +78,6 @@ def model_path(path: str | Path) -> Path:
 
 def _kind(name: str) -> type[Hasher]:
     if name not in _HOME:
-        raise InputError(f"there is no hasher {name!r}. Known: {', '.join(_HOME)}.")
+        raise InputError(f"there is no hasher {name!r}{did_you_mean(name, _HOME)} Known: {', '.join(_HOME)}.")
     classes = [each for each in vars(import_module(_HOME[name])).values() if isinstance(each, type)]
     return next(each for each in classes if issubclass(each, Hasher) and getattr(each, "name", None) == name)

@@ -1,4 +1,4 @@
-"""Settings of methods: made from keyword arguments, and what of them tells one model from another."""
+"""Settings of methods: making them from keyword arguments, and which of them count in a model's fingerprint."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ def later(default: Any) -> Any:
 
 
 def settings_identity(settings: Any) -> dict[str, Any]:
-    """The settings that tell models apart, by name; a file written before a setting was there stays the same."""
+    """The settings that count in a model's fingerprint, by name; later ones do not while they are at their default."""
     new = {f.name for f in fields(settings) if f.metadata.get("later") and getattr(settings, f.name) == f.default}
     return {name: value for name, value in asdict(settings).items() if name not in new}
 
 
-def make_settings(kind: type[Hasher], given: Mapping[str, Any]) -> Any:
+def make_settings(kind: type[Hasher], values: Mapping[str, Any]) -> Any:
     """`kind.Settings` from keyword arguments, or say which settings there are."""
     hints = get_type_hints(kind.Settings)
     known = {each.name: each.default for each in fields(kind.Settings)}
-    for name, value in given.items():
+    for name, value in values.items():
         if name not in known:
-            there = ", ".join(f"{said} ({default})" if default else said for said, default in known.items()) or "none"
+            there = ", ".join(f"{each} ({default})" if default else each for each, default in known.items()) or "none"
             raise InputError(f"{kind.name} has no setting {name!r}. Its settings: {there}.")
         wanted = hints[name]
         if isinstance(1.0, wanted) and isinstance(value, int) and not isinstance(value, bool):
             continue  # a whole number where any number will do
         if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
             raise InputError(f"{name} of {kind.name} must be {getattr(wanted, '__name__', wanted)}. Got {value!r}.")
-    return kind.Settings(**given)
+    return kind.Settings(**values)

@@ -76,11 +76,11 @@ class Similarity:
         half = n // 2
         owned, starts = self._by_item
         number = np.diff(starts)[first[:half]]  # of labels an item has; where 0, nothing is similar to it
-        some = np.flatnonzero(number)
-        chosen = owned[starts[first[some]] + (rng.random(half)[some] * number[some]).astype(np.int64)]
+        labelled = np.flatnonzero(number)
+        chosen = owned[starts[first[labelled]] + (rng.random(half)[labelled] * number[labelled]).astype(np.int64)]
         members, begins = self._by_label
-        place = begins[chosen] + (rng.random(half)[some] * np.diff(begins)[chosen]).astype(np.int64)
-        second[some] = members[place]
+        place = begins[chosen] + (rng.random(half)[labelled] * np.diff(begins)[chosen]).astype(np.int64)
+        second[labelled] = members[place]
         return first, second
 
     @cached_property

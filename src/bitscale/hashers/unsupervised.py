@@ -92,19 +92,19 @@ class Unsupervised(LinearHasher):
         return {**linear_arrays(matrix, mean), "weights": np.ones(self.n_bits, np.float32)}
 
     def _knows_better(self, x: Float32, prior: Prior, rng: np.random.Generator) -> bool:
-        """Whether short codes learned on two thirds of these features keep clearly more neighbours in the other third.
+        """Whether short codes learned on these features keep clearly more neighbours than those of the map.
 
-        Each third is searched once, by codes that the others gave.
+        They are learned on two thirds at a time, and tried on the third that is left.
         """
         order, bits = rng.permutation(len(x))[:TRIED], min(self.n_bits, SHORT)
         more = []
         for third in np.array_split(order, 3):
-            some, others = x[np.setdiff1d(order, third)], x[third]
-            z = unit(others - some.mean(axis=0))
-            learned = self._learned(some, bits, min(self.settings.steps, FEW_STEPS), bits, rng)
+            two_thirds, others = x[np.setdiff1d(order, third)], x[third]
+            z = unit(others - two_thirds.mean(axis=0))
+            learned = self._learned(two_thirds, bits, min(self.settings.steps, FEW_STEPS), bits, rng)
             own, general = (
                 neighbours_kept(z, ((others - mean) @ matrix[:, :bits]).astype(np.float32))
-                for mean, matrix in (learned, self._moved(some, prior))
+                for mean, matrix in (learned, self._moved(two_thirds, prior))
             )
             more.append(own - general)
         return float(np.mean(more)) > CLEARLY

@@ -1,4 +1,4 @@
-"""What every index promises, and the results it gives."""
+"""The interface of every index, and its results."""
 
 from __future__ import annotations
 
@@ -261,14 +261,14 @@ def check_ids(ids: ArrayLike, n: int | None = None) -> I64:
 
 
 def refuse_twice(ascending: I64) -> None:
-    """Say that an id is given more than once."""
+    """Raise an error where an id is given more than once."""
     twice = ascending[1:][ascending[1:] == ascending[:-1]]
     if len(twice):
         raise InputError(f"id {twice[0]} is given twice. Give every code its own id.")
 
 
 def refuse_known(known: I64) -> None:
-    """Say that ids to be added are there already."""
+    """Raise an error where ids to be added are there already."""
     if len(known):
         raise InputError(
             f"id {known[0]} is already in this index ({len(known)} such). Remove it first, or choose others."
@@ -276,12 +276,12 @@ def refuse_known(known: I64) -> None:
 
 
 def refuse_missing(missing: I64) -> None:
-    """Say that ids asked for are not there."""
+    """Raise an error where ids asked for are not there."""
     if len(missing):
         raise InputError(f"id {missing[0]} is not in this index ({len(missing)} such).")
 
 
 def refuse_other(made_by: object, index: Index) -> None:
-    """Say that a filter was made by another index than is searched."""
+    """Raise an error where a filter was made by another index than the one that is searched."""
     if made_by is not index:
         raise InputError("where= was prepared by another index. Call prepare on this one.")

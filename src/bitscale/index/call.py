@@ -1,4 +1,4 @@
-"""What a call asks of a kernel: queries, and the cost of each bit that differs."""
+"""Calls of a kernel: queries in its form, and the cost of each bit that differs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an `ExactIndex` holds: items come, go and are read, while searches see one consistent state."""
+"""The items of an `ExactIndex`: adding, removing and reading them, while searches see one consistent state."""
 
 from __future__ import annotations
 

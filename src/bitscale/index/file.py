@@ -82,7 +82,7 @@ def header_of(
     tables: bool | int,
     segments: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    """What a header says besides its sections."""
+    """The fields of a header besides its sections."""
     header = {
         "kind": "index",
         "bit_weights": bit_weights.tolist(),

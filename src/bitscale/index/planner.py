@@ -129,7 +129,7 @@ class SegmentPlanner:
             return self._centres[name, bits]
 
     def costs(self, planes: int) -> Costs:
-        """What things cost when the first `planes` bytes of a code count: measured on first use."""
+        """The measured costs where the first `planes` bytes of a code count; measured on first use."""
         if planes not in self._costs:
             self._costs[planes] = self._measure(planes)
         return self._costs[planes]
@@ -151,8 +151,8 @@ class SegmentPlanner:
             steps["bound"] = 0  # never done early, and not followed by a scan either
         probes = [self.kernel.plans([Plan(steps, codes, EVERYTHING, n_tables)]) for steps, codes, _ in orders]
         short, long, single, batch = (
-            [run(view, plan, Queries(costed, some, None, bits), 1, how, 1)[2] for _ in range(TRIAL_ROUNDS)]
-            for plan, some, how in (
+            [run(view, plan, Queries(costed, packed, None, bits), 1, how, 1)[2] for _ in range(TRIAL_ROUNDS)]
+            for plan, packed, how in (
                 (probes[0], queries, "probe"),
                 (probes[1], queries, "probe"),
                 (scan, queries[:1], "flat"),

@@ -37,7 +37,7 @@ class Selection:
         return len(self.ids)
 
     def forget(self, removed: I64, change: int) -> None:
-        """Items were removed; if their ids come back they are others."""
+        """Take removed items out of the filter: ids that are added again later are other items."""
         for item in np.intersect1d(self.ids, removed, assume_unique=True).tolist():
             self._left.setdefault(item, change)
 
@@ -50,19 +50,19 @@ class Selection:
         last = self._last
         if last is not None and last[0] is state:
             return last[1]
-        kept, parts, allowed = {}, [], []
+        selections, parts, allowed = {}, [], []
         for segment, alive in zip(state.segments, state.alive, strict=True):
             selected = self._kept.get(segment)
             if selected is None:
                 selected = self._find(segment, state.change, builder)
-            kept[segment] = selected
+            selections[segment] = selected
             part = _part(segment, alive, selected)
             if part[2]:
                 parts.append(part)
                 allowed.append(None if isinstance(selected, Extract) else selected)
         planners = (*state.planners, *(last[1].planners if last else ()))
         narrowed = make_state(parts, builder, state.change, planners, allowed)
-        self._kept, self._last = kept, (state, narrowed)
+        self._kept, self._last = selections, (state, narrowed)
         return narrowed
 
     def _find(self, segment: Segment, change: int, builder: Builder) -> Extract | U64:
@@ -79,7 +79,7 @@ class Selection:
 
 
 def _part(segment: Segment, alive: U64 | None, selected: Extract | U64) -> Part:
-    """What to search in place of a segment: some of its items copied out, or all of it under a bitmap."""
+    """What stands in for a segment in a filtered search: its selected items copied out, or all of it under a bitmap."""
     if not isinstance(selected, Extract):
         return segment, alive, count_bits(selected if alive is None else selected & alive)
     if alive is None:

@@ -84,8 +84,8 @@ class State:
             if not left:
                 continue
             if 2 * left < segment.n_items:  # mostly dead: write it anew
-                kept = living_items([segment], [without_bits(bitmap, gone, segment.n_items)])
-                segment, bitmap, gone = builder.segment(*kept, threads), None, gone[:0]
+                living = living_items([segment], [without_bits(bitmap, gone, segment.n_items)])
+                segment, bitmap, gone = builder.segment(*living, threads), None, gone[:0]
             parts.append((segment, without_bits(bitmap, gone, segment.n_items) if len(gone) else bitmap, left))
         if sum(live for _, _, live in parts) == self.n_live:
             return self

@@ -1,4 +1,4 @@
-"""What an index file holds, put together from its sections; nothing is trusted before it was checked.
+"""The content of an index file, put together from its sections; nothing is trusted before it was checked.
 
 Checksums find damage. This finds what was forged: a file with right checksums may still give wrong answers, but
 no kernel reads outside its arrays for it, nor anything that was never written.
@@ -21,7 +21,7 @@ PART = 1 << 22  # rows to look at together
 
 
 class Stored(NamedTuple):
-    """What an index file holds."""
+    """The content of an index file."""
 
     bit_weights: NDArray[np.float64]
     model: str | None
@@ -36,13 +36,13 @@ class Stored(NamedTuple):
 
 
 def require(condition: object, what: str) -> None:
-    """Refuse a file in which something cannot be."""
+    """Refuse the file unless a condition holds; `what` is said to be wrong with it."""
     if not condition:
         raise CorruptFile(f"{what}. The file is damaged or was not written by bitscale; restore it from a backup.")
 
 
 def read_stored(header: dict[str, Any], arrays: list[NDArray[Any]]) -> Stored:
-    """What a header and its sections describe."""
+    """The content that a header and its sections describe, checked."""
     weights = check_weights(header["bit_weights"])
     require((np.diff(weights) <= 0).all() and weights.size <= MAX_BITS, "weights out of order")
     model, next_id = header["model"], whole(header["next_id"])
@@ -126,7 +126,7 @@ def _fits(bitmap: U64, n: int) -> bool:
 
 
 def _each_once(ordinals: U32) -> bool:
-    """Whether every item stands somewhere, once: one missing would be read though never written."""
+    """Whether every ordinal occurs exactly once: a missing one would be read though it was never written."""
     if int(ordinals.max()) >= len(ordinals):
         return False
     seen = np.zeros(len(ordinals), np.bool_)

@@ -99,7 +99,7 @@ def _step(a: Float32, layers: Float32, points: Float32, moved: Float32) -> Float
 
 
 def compared(first: Float32, second: Float32, moved: Float32) -> tuple[Float32, Float32, Float32, Float32]:
-    """Correlation where they overlap, that of the cells each by itself, that of details, and how much overlaps."""
+    """How alike the pictures are where they overlap: all over, cell by cell, and in details; and how much overlaps."""
     n, side, _ = first.shape
     there = moved @ grid(side)
     inside = _inside(there, 1 - 1 / side).astype(np.float32)
@@ -127,7 +127,7 @@ def correlated(a: Float32, b: Float32, inside: Float32) -> tuple[Float32, Float3
 
 
 def _reached(cells: Float32, counts: Bool) -> Float32:
-    """What three in four of the cells that count reach, and half of them, (n, 2); 0 where too few count."""
+    """Lower quartile and median over the cells that count, (n, 2); 0 where too few count."""
     ordered = np.sort(np.where(counts, cells, np.inf), axis=1)
     last = np.maximum(counts.sum(axis=1) - 1, 0)
     places = np.stack([last // 4, last // 2], axis=1)

@@ -44,7 +44,7 @@ GREY = 2.0  # levels: less colour than this is none
 
 
 class Likeness(NamedTuple):
-    """What pairs of pictures are to each other."""
+    """For pairs of pictures: copies, variants, much alike, or none of these."""
 
     kind: NDArray[np.int64]  # OTHER, PERHAPS, VARIANT or COPY
     form: NDArray[np.int64]  # how the second lies over the first, a place in FORMS
@@ -52,7 +52,7 @@ class Likeness(NamedTuple):
     same: Float32  # how much alike, 0 to 1: to choose among several
 
     def says(self, row: int, back: bool = False) -> str:
-        """How the second differs from the first, or the first from the second, as far as that can be named."""
+        """In words, how the second picture differs from the first (`back`: the first from the second); may be empty."""
         form = int(self.form[row])
         form = UNDONE.get(form, form) if back else form
         words = [FORMS[form], *(["other colours"] if not self.coloured[row] else [])]
@@ -60,7 +60,7 @@ class Likeness(NamedTuple):
 
 
 def compare(first: Looks, second: Looks) -> Likeness:
-    """What each picture of `second` is to the one of `first` in its place."""
+    """Whether each picture of `second` is a copy or a variant of the one in its place in `first`."""
     parts = []
     for start in range(0, len(first), PAIRS):
         rows = np.arange(start, min(start + PAIRS, len(first)))

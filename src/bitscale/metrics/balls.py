@@ -15,7 +15,7 @@ from bitscale.errors import InputError
 
 @dataclass(frozen=True)
 class Balls:
-    """What lies within `radius` of each query."""
+    """How many items, and relevant ones, lie within `radius` of each query."""
 
     radius: float
     items: Int  # (n_queries,)

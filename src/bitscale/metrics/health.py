@@ -16,7 +16,7 @@ from bitscale.errors import InputError
 
 @dataclass(frozen=True)
 class CodeHealth:
-    """What `code_health` found; good codes are balanced, uncorrelated and mostly distinct."""
+    """The result of `code_health`; good codes are balanced, uncorrelated and mostly distinct."""
 
     n_items: int
     balance: Float  # (n_bits,)  share of ones of each bit; 0.5 is best

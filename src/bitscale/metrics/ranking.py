@@ -109,13 +109,13 @@ def _collect(levels: NDArray[Any], ordered: Bool, outside: int) -> Ranking:
     flat_hits = np.flatnonzero(ordered)
     group = np.cumsum(first, dtype=np.int32)[flat_hits] - 1  # of each hit, ascending
     new = np.flatnonzero(np.diff(group, prepend=-1))  # the first hit of each group that has one
-    kept = group[new]
-    query = starts[kept] // n_items
+    with_hits = group[new]
+    query = starts[with_hits] // n_items
     return Ranking(
         n_items=np.count_nonzero(levels != outside, axis=1).astype(np.int64),
         offsets=np.concatenate([[0], np.cumsum(np.bincount(query, minlength=n_queries))]),
-        before=starts[kept] - query * n_items,
-        counts=starts[kept + 1] - starts[kept],
+        before=starts[with_hits] - query * n_items,
+        counts=starts[with_hits + 1] - starts[with_hits],
         relevant=np.diff(new, append=flat_hits.size),
         hits=flat_hits - np.repeat(query * n_items, np.diff(new, append=flat_hits.size)) + 1,
     )

@@ -27,7 +27,7 @@ log = logging.getLogger("bitscale")
 
 
 class Kernel(Protocol):
-    """What `ExactIndex` asks of a kernel. Views, plans and cost rows are the kernel's own: made once, used often."""
+    """The interface of a kernel. Views, plans and cost rows are in the kernel's own form: made once, used often."""
 
     plans_matter: bool
 

@@ -129,7 +129,7 @@ class Centres(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """What the planner tells a kernel about one segment: see `Plan` in `src/search.hpp`. Times in nanoseconds."""
+    """The planner's orders to a kernel for one segment: see `Plan` in `src/search.hpp`. Times in nanoseconds."""
 
     steps: NDArray[np.void] | None = None  # (n_steps,) STEP; None: every query draws its own
     codes: NDArray[np.float32] | None = None  # (n_steps,) expected codes met so far
@@ -154,7 +154,7 @@ class Queries(NamedTuple):
 
 
 class Stats(ctypes.Structure):
-    """What a call did: for the planner's calibration and for the curious."""
+    """Counts and times of one call, from which the planner measures costs."""
 
     _fields_ = tuple(
         (name, ctypes.c_uint64) for name in ("steps", "codes", "blocks", "flat_queries", "probe_ns", "flat_ns")

@@ -22,7 +22,7 @@ Stages = tuple[tuple[int, int, int, int, int], ...]  # (expand, channels, repeat
 
 @dataclass(frozen=True)
 class Backbone:
-    """What distinguishes one: its stages, and how its convolutions pad and its batch norms divide."""
+    """A pretrained network as data: its stages, the padding of its convolutions, the epsilon of its batch norms."""
 
     stages: Stages
     same: bool = False

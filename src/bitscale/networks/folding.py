@@ -11,18 +11,17 @@ from bitscale.arrays import Float32
 from bitscale.networks.layers import Layer, block
 
 Arrays = dict[str, Float32]
-_NORM = ("weight", "bias", "running_mean", "running_var")
 
 
 def folded_layers(layers: Sequence[Layer]) -> list[Layer]:
     """The layers without their batch norms; the convolutions before them have a bias instead."""
-    kept = []
+    folded = []
     for i, layer in enumerate(layers):
         if layer.inside:
-            kept.append(replace(block(folded_layers(layer.inside), residual=False), kind=layer.kind))
+            folded.append(replace(block(folded_layers(layer.inside), residual=False), kind=layer.kind))
         elif layer.kind != "batch-norm":
-            kept.append(replace(layer, parameters=layer.parameters + layer.shape[0]) if _normed(layers, i) else layer)
-    return kept
+            folded.append(replace(layer, parameters=layer.parameters + layer.shape[0]) if _normed(layers, i) else layer)
+    return folded
 
 
 def folded_arrays(layers: Sequence[Layer], arrays: Arrays, old: str = "phi", new: str = "phi") -> Arrays:

@@ -52,8 +52,8 @@ class Onnx:
         """One output of a batch."""
         if output is not None and output not in self.outputs:
             raise InputError(f"the network has no output {output!r}. Its outputs: {', '.join(self.outputs)}.")
-        given = batch.astype(np.float16) if self.half else batch
-        values: NDArray[Any] = self.session.run([output or self.outputs[0]], {self.name: given})[0]
+        values_in = batch.astype(np.float16) if self.half else batch
+        values: NDArray[Any] = self.session.run([output or self.outputs[0]], {self.name: values_in})[0]
         return values
 
 

@@ -31,40 +31,40 @@ def onnx_bytes(
 
 def _graph(layers: Sequence[Layer], arrays: Arrays, shape: tuple[int, ...]) -> bytes:
     """Normalisation, then one or a few nodes a layer."""
-    kept = {name: array for name, array in arrays.items() if name.startswith(("phi.", "input_"))}
+    tensors_by_name = {name: array for name, array in arrays.items() if name.startswith(("phi.", "input_"))}
     nodes, at = [], "images"
     if len(shape) == 3:
         channels, height, width = shape
-        given = onnx.Value("images", onnx.UINT8, ("n", height, width, channels))
+        source = onnx.Value("images", onnx.UINT8, ("n", height, width, channels))
         nodes = [onnx.node("Cast", ["images"], "real", to=onnx.FLOAT)]
         nodes.append(onnx.node("Transpose", ["real"], "planar", perm=(0, 3, 1, 2)))
         at = "planar"
     else:
-        given = onnx.Value("vectors", onnx.FLOAT, ("n", shape[0]))
+        source = onnx.Value("vectors", onnx.FLOAT, ("n", shape[0]))
         at = "vectors"
     nodes += [onnx.node("Sub", [at, "input_mean"], "centred"), onnx.node("Div", ["centred", "input_spread"], "scaled")]
     body = [layer for layer in layers if layer.kind not in ("tanh-like", "weights")]
-    nodes += _chain(body, "phi", "scaled", "values", shape, kept)
+    nodes += _chain(body, "phi", "scaled", "values", shape, tensors_by_name)
     if any(layer.kind == "relu6" for layer in body):
-        kept |= {"zero": np.zeros((), np.float32), "six": np.full((), 6, np.float32)}  # what it clips at
-    tensors = [onnx.tensor(name, array) for name, array in kept.items()]
-    return onnx.graph(nodes, tensors, [given], [onnx.Value("values", onnx.FLOAT, ("n", body[-1].shape[0]))])
+        tensors_by_name |= {"zero": np.zeros((), np.float32), "six": np.full((), 6, np.float32)}  # what it clips at
+    tensors = [onnx.tensor(name, array) for name, array in tensors_by_name.items()]
+    return onnx.graph(nodes, tensors, [source], [onnx.Value("values", onnx.FLOAT, ("n", body[-1].shape[0]))])
 
 
 def _chain(
-    layers: Sequence[Layer], name: str, at: str, last: str, before: tuple[int, ...], kept: Arrays
+    layers: Sequence[Layer], name: str, at: str, last: str, before: tuple[int, ...], tensors: Arrays
 ) -> list[bytes]:
     """The nodes of layers one after the other, from the value `at` to the value `last`."""
     nodes = []
     for i, layer in enumerate(layers):
         after = last if i + 1 == len(layers) else f"{name}.{i}.out"
-        nodes += _nodes(layer, f"{name}.{i}", at, after, before, kept)
+        nodes += _nodes(layer, f"{name}.{i}", at, after, before, tensors)
         at, before = after, layer.shape
     return nodes
 
 
-def _nodes(layer: Layer, name: str, at: str, after: str, before: tuple[int, ...], kept: Arrays) -> list[bytes]:
-    learned = [f"{name}.{part}" for part in ("weight", "bias") if f"{name}.{part}" in kept]
+def _nodes(layer: Layer, name: str, at: str, after: str, before: tuple[int, ...], tensors: Arrays) -> list[bytes]:
+    learned = [f"{name}.{part}" for part in ("weight", "bias") if f"{name}.{part}" in tensors]
     if layer.kind == "conv":
         size, stride, pad = layer.size, layer.stride, layer.padding
         pads = (pad, pad, pad + layer.extra, pad + layer.extra)
@@ -75,7 +75,7 @@ def _nodes(layer: Layer, name: str, at: str, after: str, before: tuple[int, ...]
         return [onnx.node("BatchNormalization", [at, *learned, *running], after, epsilon=layer.epsilon)]
     if layer.inside:
         end = f"{after}.inside" if layer.kind == "residual" else after
-        nodes = _chain(layer.inside, f"{name}.layers", at, end, before, kept)
+        nodes = _chain(layer.inside, f"{name}.layers", at, end, before, tensors)
         return [*nodes, onnx.node("Add", [at, end], after)] if layer.kind == "residual" else nodes
     if layer.kind == "relu6":
         return [onnx.node("Clip", [at, "zero", "six"], after)]
@@ -87,7 +87,7 @@ def _nodes(layer: Layer, name: str, at: str, after: str, before: tuple[int, ...]
         options = {"kernel_shape": (layer.size, layer.size), "strides": (layer.stride, layer.stride)}
         return [onnx.node("MaxPool", [at], after, **options)]
     if layer.kind == "adaptive-pool":  # the mean over the rows of each cell, then over its columns
-        kept |= {f"{name}.rows": _cells(before[1], layer.size), f"{name}.columns": _cells(before[2], layer.size).T}
+        tensors |= {f"{name}.rows": _cells(before[1], layer.size), f"{name}.columns": _cells(before[2], layer.size).T}
         rows = onnx.node("MatMul", [f"{name}.rows", at], f"{after}.rows")
         return [rows, onnx.node("MatMul", [f"{after}.rows", f"{name}.columns"], after)]
     if layer.kind == "mean-pool":
@@ -122,8 +122,8 @@ class Runtime:
         options.intra_op_num_threads = threads or cores()
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # others decode meanwhile
         self.session = onnxruntime.InferenceSession(payload, options, providers=["CPUExecutionProvider"])
-        given = self.session.get_inputs()[0]
-        self.name, self.shape = given.name, tuple(given.shape[1:])
+        source = self.session.get_inputs()[0]
+        self.name, self.shape = source.name, tuple(source.shape[1:])
 
     def __call__(self, batch: NDArray[Any]) -> Float32:
         """uint8 (m, H, W, C) or float32 (m, d) -> (m, q)."""

@@ -63,10 +63,10 @@ def network_layers(
     layers += [Layer("weights", (n_bits,), parameters=n_bits)] if weights else []
     total = count(layers)
     if total > MAX_PARAMETERS:
-        what = "images" if len(input_shape) == 3 else "vectors"
+        inputs = "images" if len(input_shape) == 3 else "vectors"
         raise InputError(
             f"{network} on input of shape {input_shape} would learn {total:,} parameters, more than the "
-            f"{MAX_PARAMETERS:,} that fit in memory with their gradients. Use smaller {what} or fewer bits."
+            f"{MAX_PARAMETERS:,} that fit in memory with their gradients. Use smaller {inputs} or fewer bits."
         )
     return tuple(layers)
 

@@ -33,11 +33,11 @@ class Weights:
     ready: bool  # folded, in a file of ours
 
 
-def find_ready(name: str, given: Path | None) -> Weights:
+def find_ready(name: str, file: Path | None) -> Weights:
     """Our own file, where it was made; else the published one, wherever it lies."""
-    if given is None and (ours := _ours(name)) is not None:
+    if file is None and (ours := _ours(name)) is not None:
         return ours
-    path = find_weights(name, given)
+    path = find_weights(name, file)
     return Weights(path, path.name, file_sha256(path), False)
 
 

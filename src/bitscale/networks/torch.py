@@ -201,7 +201,7 @@ def _module(layer: Layer, before: tuple[int, ...], bias: bool) -> nn.Module:
 
 
 def first_scale(n_bits: int, spread: float) -> Tensor:
-    """What the weights start at: geometric, the first `spread` times the last, of mean square 1: (q,)."""
+    """Starting values of the bit weights: geometric, the first `spread` times the last, of mean square 1: (q,)."""
     start = spread ** torch.linspace(1.0, 0.0, n_bits, dtype=torch.float64)
     return start / start.square().mean().sqrt()
 

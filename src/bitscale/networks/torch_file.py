@@ -132,10 +132,10 @@ def _follow(file: IO[bytes]) -> Any:
     """The object that a pickle describes, worked out from its opcodes without running any."""
     stack: list[Any] = []
     memo: dict[int, Any] = {}
-    for op, given, _ in pickletools.genops(file):
+    for op, argument, _ in pickletools.genops(file):
         name = op.name
         if name in _GIVEN:
-            stack.append(given)
+            stack.append(argument)
         elif name in _PLAIN:
             stack.append(_PLAIN[name])
         elif name in _EMPTY:
@@ -143,11 +143,11 @@ def _follow(file: IO[bytes]) -> Any:
         elif name == "MARK":
             stack.append(_MARK)
         elif name in ("BINPUT", "LONG_BINPUT", "MEMOIZE"):
-            memo[len(memo) if given is None else given] = stack[-1]
+            memo[len(memo) if argument is None else argument] = stack[-1]
         elif name in ("BINGET", "LONG_BINGET"):
-            stack.append(memo[int(given or 0)])
+            stack.append(memo[int(argument or 0)])
         elif name == "GLOBAL":
-            stack.append(_Named(str(given)))
+            stack.append(_Named(str(argument)))
         elif name == "STACK_GLOBAL":
             last = stack.pop()
             stack.append(_Named(f"{stack.pop()} {last}"))

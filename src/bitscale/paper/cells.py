@@ -57,18 +57,18 @@ class Training:
         return "-".join([*parts, *steps, *_settings_in_name(self.settings, self.held_out), f"seed{self.seed}"])
 
     def __str__(self) -> str:
-        what = f"{self.dataset} {self.method} {self.n_bits} bits"
+        model = f"{self.dataset} {self.method} {self.n_bits} bits"
         about = [self.recipe] if self.deep else []
         about += [self.features] if not self.deep or self.features != "pixels" else []
         about += [] if self.iterations is None else [f"{self.iterations:,} iterations"]
         about += [f"{name}={value}" for name, value in self.settings]
         about += [*(["held out"] if self.held_out else []), f"seed {self.seed}"]
-        return f"{what} ({', '.join(about)})"
+        return f"{model} ({', '.join(about)})"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is measured and kept in one file, for one or several seeds of the model."""
+    """A method at one code length, measured and kept in one file, for one or several seeds."""
 
     dataset: str
     method: str  # as the paper names its rows: ksh-cnn is ksh on features of a pretrained network
@@ -157,7 +157,7 @@ class Cell:
         return whole or label.removeprefix("table:") in {table for table, _ in self.places}
 
     def printed(self, table: str, metric: str) -> float | None:
-        """What the paper prints at one place."""
+        """The number that the paper prints in one table."""
         return None if self.held_out else in_table(table, self.dataset, self.method, self.bits, metric)
 
     @property
@@ -176,5 +176,5 @@ def _in_name(features: str) -> str:
 
 
 def _settings_in_name(settings: tuple[Setting, ...], held_out: bool) -> list[str]:
-    said = [f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in settings]
-    return [*said, *(["held-out"] if held_out else [])]
+    parts = [f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in settings]
+    return [*parts, *(["held-out"] if held_out else [])]

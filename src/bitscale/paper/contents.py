@@ -1,4 +1,4 @@
-"""The contents of the report: the paper's numbers beside ours, what each was made with, and where they part."""
+"""The contents of the report: the paper's numbers beside ours, how ours were made, and where they differ."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def contents(cells: Sequence[Cell], records: Measured, results: Path) -> list[Bl
     for dataset, title in TITLES.items():
         if dataset not in MAIN:
             continue
-        lot = [cell for cell in cells if cell.dataset == dataset and cell.name in records]
-        lot = [cell for cell in lot if not (cell.held_out or cell.second) and cell.metric == "map"]
-        if lot:
-            blocks += dataset_blocks(dataset, title, lot, records)
+        shown = [cell for cell in cells if cell.dataset == dataset and cell.name in records]
+        shown = [cell for cell in shown if not (cell.held_out or cell.second) and cell.metric == "map"]
+        if shown:
+            blocks += dataset_blocks(dataset, title, shown, records)
     for dataset in dict.fromkeys(cell.dataset for cell in cells if cell.dataset not in MAIN):
         blocks += other_blocks(dataset, [cell for cell in cells if cell.dataset == dataset], records)
     blocks += person_blocks(results)
@@ -51,31 +51,37 @@ def contents(cells: Sequence[Cell], records: Measured, results: Path) -> list[Bl
 
 def progress(cells: Sequence[Cell], records: Measured) -> str:
     """How many cells are measured, dataset by dataset."""
-    lots: dict[str, set[str]] = {}
+    by_dataset: dict[str, set[str]] = {}
     for cell in cells:
-        lots.setdefault(cell.dataset, set()).add(cell.name)
-    there = {dataset: sum(name in records for name in names) for dataset, names in lots.items()}
-    parts = [f"{TITLES.get(dataset, dataset)} {there[dataset]} of {len(names)}" for dataset, names in lots.items()]
-    whole = sum(len(names) for names in lots.values())
+        by_dataset.setdefault(cell.dataset, set()).add(cell.name)
+    there = {dataset: sum(name in records for name in names) for dataset, names in by_dataset.items()}
+    parts = [
+        f"{TITLES.get(dataset, dataset)} {there[dataset]} of {len(names)}" for dataset, names in by_dataset.items()
+    ]
+    whole = sum(len(names) for names in by_dataset.values())
     return f"{sum(there.values())} of {whole} cells are measured: {', '.join(parts)}."
 
 
 def dataset_blocks(dataset: str, title: str, cells: Sequence[Cell], records: Measured) -> list[Block]:
     """The main table of a dataset and the one of bit-scalable codes."""
     blocks: list[Block] = [Heading(title), *data_blocks(cells, records)]
-    for table, what in ((MAIN[dataset], "all methods"), (SCALABLE[dataset], "one model and many")):
-        lot = [cell for cell in cells if cell.stands_in(table)]
-        if lot:
-            blocks += [Heading(f"`{table}`: {what}", 3), table_grid(table, lot, records), Text(verdict(lot, records))]
+    for table, note in ((MAIN[dataset], "all methods"), (SCALABLE[dataset], "one model and many")):
+        shown = [cell for cell in cells if cell.stands_in(table)]
+        if shown:
+            blocks += [
+                Heading(f"`{table}`: {note}", 3),
+                table_grid(table, shown, records),
+                Text(verdict(shown, records)),
+            ]
     return blocks
 
 
 def data_blocks(cells: Sequence[Cell], records: Measured) -> list[Block]:
     """What a reader should know of the data: how many images it is, and how many queries where they are not 10,000."""
     runs = [run for cell in cells for run in records[cell.name]["runs"]]
-    said = dict.fromkeys(run["note"] for run in runs if "note" in run)
+    notes = dict.fromkeys(run["note"] for run in runs if "note" in run)
     queries = {run["n_queries"] for run in runs if "n_queries" in run} - {USUAL_QUERIES}
-    words = [*said, *(f"{n:,} queries." for n in sorted(queries))]
+    words = [*notes, *(f"{n:,} queries." for n in sorted(queries))]
     return [Text(" ".join(words))] if words else []
 
 
@@ -96,12 +102,12 @@ def table_grid(table: str, cells: Iterable[Cell], records: Measured) -> Grid:
 
 def number(cell: Cell, record: Record, table: str) -> Entry:
     """Ours, its spread, and the paper's in brackets."""
-    said, goal = cell.printed(table, cell.metric), cell.to_beat
+    paper, goal = cell.printed(table, cell.metric), cell.to_beat
     text = with_spread(record)
-    if said is None:
+    if paper is None:
         return Entry(text)
     assert goal is not None
-    return Entry(f"{text} ({said:.2f})", "above" if record["value"] > goal else "below")
+    return Entry(f"{text} ({paper:.2f})", "above" if record["value"] > goal else "below")
 
 
 def tag(key: RowKey, record: Record) -> str:
@@ -109,8 +115,8 @@ def tag(key: RowKey, record: Record) -> str:
     _, recipe, iterations, features = key
     if record["network"] is None:
         return features
-    told = f"`{recipe}`, {record['network']}, {record['settings'].get('optimizer')}, {iterations:,} iterations"
-    return told if features == "pixels" else f"{told}, on {features}"
+    made_by = f"`{recipe}`, {record['network']}, {record['settings'].get('optimizer')}, {iterations:,} iterations"
+    return made_by if features == "pixels" else f"{made_by}, on {features}"
 
 
 def verdict(cells: Sequence[Cell], records: Measured) -> str:
@@ -123,36 +129,36 @@ def verdict(cells: Sequence[Cell], records: Measured) -> str:
 
 def other_blocks(dataset: str, cells: Sequence[Cell], records: Measured) -> list[Block]:
     """A dataset the paper does not have (MIRFLICKR is like NUS-WIDE): method against method."""
-    lot = [cell for cell in cells if cell.name in records and not cell.held_out and cell.metric == "map"]
-    if not lot:
+    shown = [cell for cell in cells if cell.name in records and not cell.held_out and cell.metric == "map"]
+    if not shown:
         return []
-    chance = records[lot[0].name]["chance_map"]
+    chance = records[shown[0].name]["chance_map"]
     return [
         Heading(TITLES.get(dataset, dataset)),
         Text(f"Not in the paper; method against method. The MAP of a random ranking is {chance:.2f}."),
-        *data_blocks(lot, records),
-        table_grid(dataset, lot, records),
+        *data_blocks(shown, records),
+        table_grid(dataset, shown, records),
     ]
 
 
 def second_blocks(cells: Sequence[Cell], records: Measured) -> list[Block]:
     """Codes on a pretrained network: not the paper's setting, the same evaluator."""
-    lot = [cell for cell in cells if cell.name in records]
-    if not lot:
+    shown = [cell for cell in cells if cell.name in records]
+    if not shown:
         return []
-    told = "Not in the paper: its codes on the features of a pretrained network of today, scored by the same evaluator."
-    blocks: list[Block] = [Heading("Second track"), Text(told)]
-    for dataset in dict.fromkeys(cell.dataset for cell in lot):
-        some = [cell for cell in lot if cell.dataset == dataset]
-        blocks += [Heading(TITLES.get(dataset, dataset), 3), table_grid(SECOND, some, records)]
+    note = "Not in the paper: its codes on the features of a pretrained network of today, scored by the same evaluator."
+    blocks: list[Block] = [Heading("Second track"), Text(note)]
+    for dataset in dict.fromkeys(cell.dataset for cell in shown):
+        of_dataset = [cell for cell in shown if cell.dataset == dataset]
+        blocks += [Heading(TITLES.get(dataset, dataset), 3), table_grid(SECOND, of_dataset, records)]
     return blocks
 
 
 def ablation_blocks(cells: Sequence[Cell], records: Measured) -> list[Block]:
     """Tables of settings changed one at a time, and of what learned weights gain."""
-    lot = [(cell, records[cell.name]) for cell in cells if cell.name in records]
-    held = [(cell, record) for cell, record in lot if cell.held_out]
-    drawn = [(cell, record) for cell, record in lot if cell.metric == RANDOM]
+    measured = [(cell, records[cell.name]) for cell in cells if cell.name in records]
+    held = [(cell, record) for cell, record in measured if cell.held_out]
+    drawn = [(cell, record) for cell, record in measured if cell.metric == RANDOM]
     return [*(setting_blocks(held) if held else []), *(subset_blocks(drawn) if drawn else [])]
 
 
@@ -172,8 +178,8 @@ def setting_blocks(held: Sequence[tuple[Cell, Record]]) -> list[Block]:
     columns = ("method", "setting", "MAP", "asymmetric", "Laplacian's share of the gradient", "seeds")
     first = held[0][0]
     steps = "" if first.iterations is None else f", {first.iterations:,} iterations"
-    told = f"{first.dataset}, {first.bits} bits{steps}, scored on a tenth of the training images, kept back."
-    return [Heading("Ablations"), Text(told), Grid(columns, rows)]
+    note = f"{first.dataset}, {first.bits} bits{steps}, scored on a tenth of the training images, kept back."
+    return [Heading("Ablations"), Text(note), Grid(columns, rows)]
 
 
 def subset_blocks(drawn: Sequence[tuple[Cell, Record]]) -> list[Block]:
@@ -185,8 +191,8 @@ def subset_blocks(drawn: Sequence[tuple[Cell, Record]]) -> list[Block]:
             numbers = [Entry(f"{value:.2f}") for value in scores]
             rows.append((Entry(str(cell.bits)), Entry(str(run["seed"])), *numbers))
     heads = ("bits", "seed", "heaviest", "mean of ten random subsets", "best of them")
-    told = "BS-DRSCH on MNIST: the heaviest bits of a model against random subsets of as many of its bits."
-    return [Heading("What the weights are worth"), Text(told), Grid(heads, tuple(rows))]
+    note = "BS-DRSCH on MNIST: the heaviest bits of a model against random subsets of as many of its bits."
+    return [Heading("What the weights are worth"), Text(note), Grid(heads, tuple(rows))]
 
 
 def with_spread(record: Record) -> str:
@@ -202,7 +208,7 @@ def share_of(record: Record) -> str:
 
 def timing_blocks(results: Path) -> list[Block]:
     """Milliseconds a query, ours in one run, the paper's in brackets."""
-    said = {(n.dataset, n.method, n.metric): n.value for n in printed() if n.table == TIMES}
+    paper = {(n.dataset, n.method, n.metric): n.value for n in printed() if n.table == TIMES}
     blocks: list[Block] = []
     for path in sorted(results.glob("timing-*.json")):
         record = read(path, TIMING)
@@ -211,12 +217,12 @@ def timing_blocks(results: Path) -> list[Block]:
         for method, row in record["methods"].items():
             entries = []
             for metric in ("h+s", "f+h+s"):
-                there, value = said.get((dataset, method, metric)), row[metric]
+                there, value = paper.get((dataset, method, metric)), row[metric]
                 entries.append(Entry(_time(value) + (f" ({there:.3f})" if there is not None else "")))
             rows.append((Entry(method.upper()), *entries, Entry(row["network"] or row["features"])))
-        told = f"{TITLES.get(dataset, dataset)}: {record['items']:,} items, the {record['nearest']} nearest"
+        note = f"{TITLES.get(dataset, dataset)}: {record['items']:,} items, the {record['nearest']} nearest"
         blocks += [
-            Text(f"{told}; {record['machine']['cpu']}, one query at a time, no GPU.{_briefly(record['methods'])}"),
+            Text(f"{note}; {record['machine']['cpu']}, one query at a time, no GPU.{_briefly(record['methods'])}"),
             Grid(("method", "H + S, ms", "F + H + S, ms", "made with"), tuple(rows)),
         ]
     return [Heading(f"`{TIMES}`: time a query at 64 bits"), *blocks] if blocks else []
@@ -233,7 +239,7 @@ def _time(value: float | None) -> str:
 
 
 def deviation_blocks(cells: Sequence[Cell], records: Measured) -> list[Block]:
-    """What differs everywhere, then every gap above three points with its likely cause."""
+    """General differences, then every gap above three points with its likely cause."""
     blocks: list[Block] = [Heading("Where we part from the paper"), *(Text(line, point=True) for line in ALWAYS)]
     by_cause: dict[tuple[str, ...], list[tuple[int, float]]] = {}
     for cell in cells:
@@ -247,8 +253,8 @@ def deviation_blocks(cells: Sequence[Cell], records: Measured) -> list[Block]:
             by_cause.setdefault((*about, cause(cell.method, cell.recipe, gap)), []).append((cell.bits, gap))
     rows = []
     for (dataset, method, made, why), gaps in by_cause.items():
-        told = ", ".join(f"{bits}: {gap:+.1f}" for bits, gap in sorted(gaps))
-        rows.append(tuple(Entry(word) for word in (dataset, method, made, told, why)))
+        by_length = ", ".join(f"{bits}: {gap:+.1f}" for bits, gap in sorted(gaps))
+        rows.append(tuple(Entry(word) for word in (dataset, method, made, by_length, why)))
     if rows:
         head = ("dataset", "method", "made with", "bits: ours - paper", "likely cause")
         blocks += [Text(f"Gaps above {APART:.0f} points:"), Grid(head, tuple(rows))]
@@ -268,8 +274,8 @@ def health_blocks(cells: Sequence[Cell], records: Measured) -> list[Block]:
             words += [f"{health['mean_correlation']:.3f}", f"{health['distinct_codes']:,}"]
             rows.append(tuple(Entry(word) for word in (*words, f"{health['largest_collision']:,}")))
     head = ("dataset", "method", "bits", "made with", "MAP", "constant bits", "mean correlation", "distinct codes")
-    told = "Of the codes of the queries; two bits are correlated by so much in the mean, and so many share one code."
-    return [Heading("Health of the codes"), Text(told), Grid((*head, "most alike"), tuple(rows))] if rows else []
+    note = "Of the codes of the queries; two bits are correlated by so much in the mean, and so many share one code."
+    return [Heading("Health of the codes"), Text(note), Grid((*head, "most alike"), tuple(rows))] if rows else []
 
 
 def _key(cell: Cell) -> RowKey:

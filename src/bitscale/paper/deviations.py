@@ -1,4 +1,4 @@
-"""Where our numbers part from the paper's, and why, as far as it is known."""
+"""Likely causes where our numbers differ from the paper's."""
 
 from __future__ import annotations
 

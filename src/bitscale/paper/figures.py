@@ -37,7 +37,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Figure:
-    """What is drawn: its file, its words and its lines."""
+    """A plot: the name of its file, its words and its lines."""
 
     name: str
     title: str
@@ -57,27 +57,27 @@ def figures(cells: Iterable[Cell], records: Mapping[str, Record]) -> list[Figure
     there = [(cell, records[cell.name]) for cell in table_cells(cells) if cell.name in records]
     drawn: list[Figure] = []
     for dataset in dict.fromkeys(cell.dataset for cell, _ in there):
-        lot = [(cell, record) for cell, record in there if cell.dataset == dataset]
-        drawn += dataset_figures(dataset, lot)
+        measured = [(cell, record) for cell, record in there if cell.dataset == dataset]
+        drawn += dataset_figures(dataset, measured)
     return [figure for figure in drawn if figure.lines]
 
 
-def dataset_figures(dataset: str, lot: Sequence[tuple[Cell, Record]]) -> list[Figure]:
+def dataset_figures(dataset: str, measured: Sequence[tuple[Cell, Record]]) -> list[Figure]:
     """The figures of one dataset, some of them perhaps without lines."""
-    some, at_500 = scaled(lot), "precision@500"
-    beside = beside_paper(dataset, some)
+    scalable, at_500 = scaled(measured), "precision@500"
+    beside = beside_paper(dataset, scalable)
     dashed = ", the paper's dashed" if any(line.dashed for line in beside) else ""
     across = {  # name -> title and lines, bits across and percent up
-        "ham2": ("precision within Hamming radius 2", against_bits(lot, "ham2")),
-        "precision-500": (at_500, against_bits(lot, at_500)),
-        "bit-scalable": (f"{at_500}, one model and many", against_bits(some, at_500)),
+        "ham2": ("precision within Hamming radius 2", against_bits(measured, "ham2")),
+        "precision-500": (at_500, against_bits(measured, at_500)),
+        "bit-scalable": (f"{at_500}, one model and many", against_bits(scalable, at_500)),
         "map": (f"MAP{dashed}", beside),
     }
     title = TITLES.get(dataset, dataset)
     drawn = [Figure(f"{dataset}-{n}", f"{title}: {t}", "bits", "%", lines) for n, (t, lines) in across.items()]
-    drawn.append(Figure(f"{dataset}-precision-k", f"{title}: precision@k at 64 bits", "k", "%", against_k(lot)))
-    told = f"{title}: learned weights, heaviest first"
-    return [*drawn, Figure(f"{dataset}-weights", told, "bit", "weight over the first", weights(lot))]
+    drawn.append(Figure(f"{dataset}-precision-k", f"{title}: precision@k at 64 bits", "k", "%", against_k(measured)))
+    words = f"{title}: learned weights, heaviest first"
+    return [*drawn, Figure(f"{dataset}-weights", words, "bit", "weight over the first", weights(measured))]
 
 
 def table_cells(cells: Iterable[Cell]) -> list[Cell]:
@@ -93,9 +93,9 @@ def table_cells(cells: Iterable[Cell]) -> list[Cell]:
 
 
 def caption(name: str) -> str:
-    """What a picture shows, and which of the paper's figures it is beside."""
+    """The caption of a figure: its dataset and kind, and the figure of the paper that it stands beside."""
     dataset = next((known for known in TITLES if name.startswith(f"{known}-")), "")
-    what, stem = name.removeprefix(f"{dataset}-"), FIGURES.get(dataset)
+    kind, stem = name.removeprefix(f"{dataset}-"), FIGURES.get(dataset)
     about = {
         "ham2": ("precision within Hamming radius 2", f"fig:{stem}_hamm_dist"),
         "precision-500": ("precision@500 against bits", f"fig:{stem}_precision_500"),
@@ -108,40 +108,40 @@ def caption(name: str) -> str:
             "fig:short",
         ),
     }
-    if what not in about:
+    if kind not in about:
         return name.replace("-", " ")
-    told, label = about[what]
-    return f"{TITLES[dataset]}: {told}" + (f" ({label})" if label and stem else "")
+    words, label = about[kind]
+    return f"{TITLES[dataset]}: {words}" + (f" ({label})" if label and stem else "")
 
 
-def scaled(lot: Sequence[tuple[Cell, Record]]) -> list[tuple[Cell, Record]]:
+def scaled(measured: Sequence[tuple[Cell, Record]]) -> list[tuple[Cell, Record]]:
     """The cells of the bit-scalable methods and of the fixed ones they are compared with."""
-    return [(cell, record) for cell, record in lot if cell.method in SCALED]
+    return [(cell, record) for cell, record in measured if cell.method in SCALED]
 
 
-def against_bits(lot: Sequence[tuple[Cell, Record]], metric: str) -> tuple[Line, ...]:
+def against_bits(measured: Sequence[tuple[Cell, Record]], metric: str) -> tuple[Line, ...]:
     """A line a method, one point a length."""
     points: dict[str, Points] = {}
-    for cell, record in sorted(lot, key=lambda pair: pair[0].bits):
+    for cell, record in sorted(measured, key=lambda pair: pair[0].bits):
         if metric in record["scores"]:
             points.setdefault(cell.method, []).append((cell.bits, record["scores"][metric]))
     return _lines(points)
 
 
-def against_k(lot: Sequence[tuple[Cell, Record]]) -> tuple[Line, ...]:
+def against_k(measured: Sequence[tuple[Cell, Record]]) -> tuple[Line, ...]:
     """A line a method at 64 bits, one point a k."""
     points: dict[str, Points] = {}
-    for cell, record in lot:
+    for cell, record in measured:
         if cell.bits == LONGEST:
             curve = [(k, record["scores"].get(f"precision@{k}")) for k in KS]
             points[cell.method] = [(k, value) for k, value in curve if value is not None]
     return _lines(points)
 
 
-def beside_paper(dataset: str, lot: Sequence[tuple[Cell, Record]]) -> tuple[Line, ...]:
+def beside_paper(dataset: str, measured: Sequence[tuple[Cell, Record]]) -> tuple[Line, ...]:
     """MAP against bits, ours whole and the paper's dashed."""
     lines: list[Line] = []
-    for line in against_bits(lot, "map"):
+    for line in against_bits(measured, "map"):
         lines.append(line)
         printed = [(float(bits), to_beat(dataset, line.name, bits)) for bits in LENGTHS]
         points = [(bits, value) for bits, value in printed if value is not None]
@@ -150,10 +150,10 @@ def beside_paper(dataset: str, lot: Sequence[tuple[Cell, Record]]) -> tuple[Line
     return tuple(lines)
 
 
-def weights(lot: Sequence[tuple[Cell, Record]]) -> tuple[Line, ...]:
+def weights(measured: Sequence[tuple[Cell, Record]]) -> tuple[Line, ...]:
     """The learned weight of each bit over that of the heaviest."""
     points: dict[str, Points] = {}
-    for cell, record in lot:
+    for cell, record in measured:
         learned = record["runs"][0].get("bit_weights")
         if learned and learned[0] > 0:
             points[cell.method] = [(i + 1.0, weight / learned[0]) for i, weight in enumerate(learned)]
@@ -170,15 +170,15 @@ def _place(method: str) -> int:
 
 
 def drawn_from(path: Path) -> str | None:
-    """The digest of what a picture was drawn from; None where there is no such picture."""
+    """The digest of the numbers a picture was drawn from; None where there is no such picture."""
     from PIL import Image
 
     try:
         with Image.open(path) as image:
-            said: str | None = image.info.get(DIGEST)
+            digest: str | None = image.info.get(DIGEST)
     except (OSError, SyntaxError):
         return None
-    return said
+    return digest
 
 
 def draw(figure: Figure, folder: Path) -> Path:

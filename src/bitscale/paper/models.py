@@ -35,7 +35,7 @@ Told = Callable[[float, str], None]  # seconds left of this training, and words 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model and what is known of its making."""
+    """A model, and the seconds and history of its training."""
 
     hasher: Hasher
     seconds: float
@@ -44,24 +44,24 @@ class Fitted:
 
 def new_hasher(training: Training, cache: Path | None = None) -> Hasher:
     """A hasher as the training asks for, not yet fitted."""
-    given: dict[str, Any] = dict(training.settings)
+    settings: dict[str, Any] = dict(training.settings)
     if training.deep:
-        given |= {"recipe": training.recipe, **RESIZED.get(training.dataset, {})}
+        settings |= {"recipe": training.recipe, **RESIZED.get(training.dataset, {})}
     if training.iterations is not None:
-        given["iterations"] = training.iterations
+        settings["iterations"] = training.iterations
     hasher = make_hasher(
-        training.method, n_bits=training.n_bits, features=training.features, seed=training.seed, **given
+        training.method, n_bits=training.n_bits, features=training.features, seed=training.seed, **settings
     )
     hasher.extractor.cache = cache
     return hasher
 
 
-def fit(training: Training, images: Labelled, runs: Path, told: Told | None = None) -> Fitted:
+def fit(training: Training, images: Labelled, runs: Path, tell: Told | None = None) -> Fitted:
     """The model of a training: the one that is kept, or a new one, gone on with where one was begun."""
     folder, cache = runs / training.name, runs / "features"
-    kept = kept_model(training, folder, cache)
-    if kept is not None and kept.hasher.origin == images.origin:  # not of a dataset that was another then
-        return kept
+    earlier = kept_model(training, folder, cache)
+    if earlier is not None and earlier.hasher.origin == images.origin:  # not of a dataset that was another then
+        return earlier
     hasher = new_hasher(training, cache)
     asked = _settings(hasher)  # before the recipe looks at the images
     before, start = _spent(folder), time.perf_counter()
@@ -70,7 +70,7 @@ def fit(training: Training, images: Labelled, runs: Path, told: Told | None = No
         history: list[dict[str, Any]] = []
     else:
         try:
-            before = _fit_deep(hasher, images, folder, before, told)
+            before = _fit_deep(hasher, images, folder, before, tell)
         except BaseException:
             _keep_spent(folder, before + time.perf_counter() - start)
             raise
@@ -79,12 +79,12 @@ def fit(training: Training, images: Labelled, runs: Path, told: Told | None = No
     return _keep(hasher, folder, asked, seconds, history)
 
 
-def _fit_deep(hasher: Any, images: Labelled, folder: Path, before: float, told: Told | None) -> float:
+def _fit_deep(hasher: Any, images: Labelled, folder: Path, before: float, tell: Told | None) -> float:
     """Train from the checkpoint that lies there, or anew where it is of another training; the seconds spent before."""
 
     def show(now: Any) -> None:
-        if told:
-            told(now.seconds_left, f"step {now.step:,} of {now.steps:,}, loss {now.loss:.3f}")
+        if tell:
+            tell(now.seconds_left, f"step {now.step:,} of {now.steps:,}, loss {now.loss:.3f}")
 
     there = (folder / CHECKPOINTS[0]).is_file()
     if there:
@@ -99,7 +99,7 @@ def _fit_deep(hasher: Any, images: Labelled, folder: Path, before: float, told: 
 
 
 def brief_model(training: Training, images: Labelled, cache: Path | None = None) -> Hasher:
-    """A model of the same form that has learned next to nothing; a query takes it as long as one that has."""
+    """A model of the same form, hardly trained: for timing, since its queries take as long as a trained one's."""
     rows = np.linspace(0, len(images) - 1, min(BRIEF_IMAGES, len(images))).astype(np.int64)
     steps = BRIEF_STEPS if training.deep else None
     return new_hasher(replace(training, iterations=steps), cache).fit(images.take(rows))

@@ -68,7 +68,7 @@ def tables() -> tuple[str, ...]:
 
 
 def in_table(table: str, dataset: str, method: str, bits: int, metric: str = "map") -> float | None:
-    """What one table prints; None where it prints nothing."""
+    """The number that one table prints; None where it prints none."""
     return _by_cell().get((table, dataset, method, bits, metric))
 
 

@@ -1,4 +1,4 @@
-"""How long the rest of a plan will take: by what the like of it took before, and by how this run compares."""
+"""How long the rest of a plan will take: reckoned from similar trainings, corrected by the pace of this run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Pace:
             self.known[key] = float(record["seconds"]["fit"])
 
     def seconds(self, training: Training, lengths: int) -> float:
-        """What one training and its evaluation will take, before this run is looked at."""
+        """Seconds that one training and its evaluation should take, by earlier records alone."""
         key = (training.dataset, training.method, training.n_bits, training.recipe, training.iterations)
         return (self.known.get(key) or self._guess(training)) + EVALUATION * lengths
 

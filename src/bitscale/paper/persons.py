@@ -61,9 +61,9 @@ def person_blocks(results: Path) -> list[Block]:
     if not rows:
         return []
     first = "Percent, mean over splits; the paper's in brackets."
-    said = " ".join((first, HOW_MEASURED, HOW_RELAXED, *notes_on_data(folder), WHY))
+    notes = " ".join((first, HOW_MEASURED, HOW_RELAXED, *notes_on_data(folder), WHY))
     heads = ("method", "bits", *(f"rank-{k}" for k in RANKS), "back, rank-1", "splits", "made with")
-    return [Heading(f"`{PERSONS}`: persons, CUHK03"), Text(said), Grid(heads, tuple(rows))]
+    return [Heading(f"`{PERSONS}`: persons, CUHK03"), Text(notes), Grid(heads, tuple(rows))]
 
 
 def _row(line: Line) -> tuple[Entry, ...]:

@@ -6,10 +6,9 @@ speaks of most are measured again with 20,000, and then say so.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 
-from bitscale.errors import InputError
+from bitscale.errors import InputError, did_you_mean
 from bitscale.paper.cells import (
     ABLATION,
     AS_PRINTED,
@@ -177,9 +176,8 @@ def select(what: Sequence[str], only: Sequence[str] = ()) -> tuple[Cell, ...]:
     for word in what:
         known = labels()
         if word.removeprefix("table:") not in known:
-            near = difflib.get_close_matches(word.lower(), known, 1, 0.5)
             raise InputError(
-                f"the paper has no {word!r}{f'; did you mean {near[0]!r}?' if near else '.'} Give a LaTeX label "
+                f"the paper has no {word!r}{did_you_mean(word, known)} Give a LaTeX label "
                 f"({', '.join(tables())}, fig:comp, ...), a dataset ({', '.join(BUDGET)}, cuhk03), figures, "
                 "ablations or second-track."
             )
@@ -213,13 +211,13 @@ def _asked(cell: Cell, word: str) -> bool:
 
 def small(cells: Iterable[Cell]) -> tuple[Cell, ...]:
     """A small version on the bundled sample: two lengths, few iterations, nothing that needs files of others."""
-    kept = [
+    small_cells = [
         cell.small(QUICK_ITERATIONS)
         for cell in cells
         if cell.bits in QUICK_BITS and not (cell.method in CNN or cell.second or cell.settings) and cell.metric == "map"
     ]
-    by_name = {(cell.method, cell.bits, cell.recipe, cell.held_out): cell for cell in reversed(kept)}
-    return tuple(dict.fromkeys(by_name[(c.method, c.bits, c.recipe, c.held_out)] for c in kept))
+    by_name = {(cell.method, cell.bits, cell.recipe, cell.held_out): cell for cell in reversed(small_cells)}
+    return tuple(dict.fromkeys(by_name[(c.method, c.bits, c.recipe, c.held_out)] for c in small_cells))
 
 
 def asked_tables(what: Sequence[str], quick: bool = False) -> tuple[str, ...]:

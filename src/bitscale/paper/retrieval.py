@@ -51,13 +51,13 @@ def picture(fixed: Hasher, scalable: Hasher, split: Split, path: Path) -> tuple[
     from PIL import Image, PngImagePlugin
 
     queries = queries_of(split)
-    lots = [nearest(fixed, split, queries, BITS), nearest(scalable, split, queries, BITS)]
-    wrong = [split.database.labels[rows] != split.query.labels[queries][:, None] for rows in lots]
+    found_rows = [nearest(fixed, split, queries, BITS), nearest(scalable, split, queries, BITS)]
+    wrong = [split.database.labels[rows] != split.query.labels[queries][:, None] for rows in found_rows]
     lines = []
     for i, query in enumerate(queries):
         first = tile(read(split.query.images, np.array([query]))[0], False)
         parts = [first, space(first)]
-        for rows, bad in zip(lots, wrong, strict=True):
+        for rows, bad in zip(found_rows, wrong, strict=True):
             shown = read(split.database.images, rows[i])
             parts += [tile(image, bool(flag)) for image, flag in zip(shown, bad[i], strict=True)]
             parts.append(space(first))

@@ -46,7 +46,7 @@ class Places:
 
 @dataclass
 class Outcome:
-    """What a run of the plan measured, and what it did not."""
+    """The outcome of a run: cells measured, and those that could not be, with reasons."""
 
     measured: list[Cell] = field(default_factory=list)
     there: int = 0  # cells that needed nothing
@@ -107,7 +107,7 @@ class _Run:
             if training.dataset not in self.present:
                 self.outcome.not_run[str(training)] = f"no data: {training.dataset} is not here"
         for i, (training, cells) in enumerate(can):
-            rest = [(later, len(lot)) for later, lot in can[i + 1 :]]
+            rest = [(later, len(cells_of_it)) for later, cells_of_it in can[i + 1 :]]
             start = time.perf_counter()
             try:
                 self.one(training, cells, f"[{i + 1}/{len(can)}] {training}", rest)

@@ -17,7 +17,7 @@ UNMADE: dict[str, Any] = {"recipe": None, "network": None}
 
 @dataclass(frozen=True)
 class Row:
-    """One place: a table or figure, what stands there, and what was measured."""
+    """One number's place in a table or figure: the paper's value and ours."""
 
     table: str
     dataset: str
@@ -112,15 +112,15 @@ def _times(folder: Path) -> list[Row]:
     """H + S and F + H + S, milliseconds a query; a network on pixels has no H + S, in the paper or here."""
     places = []
     ours = {path.stem.removeprefix("timing-"): read(path, TIMING) for path in sorted(folder.glob("timing-*.json"))}
-    said = {(n.dataset, n.method, n.metric): n.value for n in printed() if n.table == TIMES}
-    for dataset, method, metric in dict.fromkeys([*said, *_timed(ours)]):
+    paper = {(n.dataset, n.method, n.metric): n.value for n in printed() if n.table == TIMES}
+    for dataset, method, metric in dict.fromkeys([*paper, *_timed(ours)]):
         record = ours.get(dataset)
         row = record["methods"].get(method) if record else None
-        if row and row[metric] is None and (dataset, method, metric) not in said:
+        if row and row[metric] is None and (dataset, method, metric) not in paper:
             continue
         places.append(
             Row(
-                TIMES, dataset, method, 64, metric, said.get((dataset, method, metric)), row[metric] if row else None,
+                TIMES, dataset, method, 64, metric, paper.get((dataset, method, metric)), row[metric] if row else None,
                 "P0", row["recipe"] if row else None, row["network"] if row else None, row["features"] if row else None,
                 file=f"timing-{dataset}" if row else None,
             )

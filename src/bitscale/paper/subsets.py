@@ -17,8 +17,8 @@ def random_subsets(codes: Codes, split: Split, bits: int, seed: int) -> list[flo
     rng, signs = np.random.default_rng(seed), codes.signs()
     maps = []
     for _ in range(SUBSETS):
-        some = np.sort(rng.permutation(codes.n_bits)[:bits])
-        maps.append(leave_one_out_map(Codes.from_signs(signs[:, some], codes.bit_weights[some]), split))
+        drawn = np.sort(rng.permutation(codes.n_bits)[:bits])
+        maps.append(leave_one_out_map(Codes.from_signs(signs[:, drawn], codes.bit_weights[drawn]), split))
     return maps
 
 
@@ -31,9 +31,9 @@ def leave_one_out_map(codes: Codes, split: Split) -> float:
     keys = np.concatenate([codes.packed.astype(np.int64), labels], axis=1)
     _, first, counts = np.unique(keys, axis=0, return_index=True, return_counts=True)
     away = LeftOut.of(np.array([row]) for row in first)
-    some = Split(split.name, split.protocol, split.train, split.query.take(first), split.query, away, split.seed)
+    distinct = Split(split.name, split.protocol, split.train, split.query.take(first), split.query, away, split.seed)
     blocks = score_blocks(
-        Encoded(codes[first], codes, 0.0, 0.0), some, bits=codes.n_bits, names=["map"], ranking="weighted", seed=0
+        Encoded(codes[first], codes, 0.0, 0.0), distinct, bits=codes.n_bits, names=["map"], ranking="weighted", seed=0
     )
     values = np.concatenate([block.values["map"] for block in blocks])
     valid = ~np.isnan(values)

@@ -1,4 +1,4 @@
-"""What a number was measured with: the machine, and the versions of what computed it."""
+"""The machine that a number was measured on, and the versions of the packages that computed it."""
 
 from __future__ import annotations
 

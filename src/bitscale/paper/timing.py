@@ -59,14 +59,14 @@ def measure_times(dataset: str, cells: Iterable[Cell], results: Path, runs: Path
 
     Where all of them are in the record already, nothing is timed again.
     """
-    lot = timed_cells(cells, dataset)
+    timed = timed_cells(cells, dataset)
     path = results / f"timing-{dataset}.json"
-    if path.exists() and {cell.method for cell in lot} <= read(path, TIMING)["methods"].keys():
+    if path.exists() and {cell.method for cell in timed} <= read(path, TIMING)["methods"].keys():
         return {}
     split = load_dataset(dataset, root)
     ready: dict[str, Timed] = {}
     untimed: dict[str, str] = {}
-    for cell in lot:
+    for cell in timed:
         try:
             ready[cell.method] = ready_to_time(cell, split, runs)
         except (DataError, InputError) as error:  # no weights of a network, or none of its packages
@@ -81,27 +81,27 @@ def measure_times(dataset: str, cells: Iterable[Cell], results: Path, runs: Path
 def ready_to_time(cell: Cell, split: Split, runs: Path) -> Timed:
     """The model of a cell, or one of its form, before the items it searches."""
     training, cache = cell.trainings[0], runs / "features"
-    kept = kept_model(training, runs / training.name)
-    hasher = kept.hasher if kept else brief_model(training, split.train, cache)
-    return prepare(hasher, split, {**about(cell), "brief": kept is None}, cache)
+    model = kept_model(training, runs / training.name)
+    hasher = model.hasher if model else brief_model(training, split.train, cache)
+    return prepare(hasher, split, {**about(cell), "brief": model is None}, cache)
 
 
 def about(cell: Cell) -> dict[str, Any]:
-    """The words that stand beside a method's times."""
+    """How a timed method was made, in the fields that stand beside its times."""
     return {"recipe": cell.recipe, "network": cell.network, "features": cell.features}
 
 
-def prepare(hasher: Hasher, split: Split, said: Mapping[str, Any], cache: Path) -> Timed:
+def prepare(hasher: Hasher, split: Split, words: Mapping[str, Any], cache: Path) -> Timed:
     """Encode the database and build what is searched; neither is timed."""
     hasher.extractor.cache = cache
     items = hasher.encode(split.database.images)
     hasher.extractor.cache = None
     separate = getattr(hasher.settings, "network", None) is None
     if isinstance(items, Embeddings):
-        return Timed(hasher, scan_of(items), said, separate)
+        return Timed(hasher, scan_of(items), words, separate)
     index, k = ExactIndex(items), min(NEAREST, len(items))
     index.search(items[:1], k)  # the planner measures once
-    return Timed(hasher, lambda code: index.search(code, k), said, separate)
+    return Timed(hasher, lambda code: index.search(code, k), words, separate)
 
 
 def scan_of(items: Embeddings) -> Search:

@@ -1,4 +1,4 @@
-"""What a crop looks like, as numbers: colour spaces, and the features that KISSME was published with.
+"""The look of a crop as numbers: colour spaces, and the features that KISSME was published with.
 
 KISSME (Koestinger et al., CVPR 2012) takes overlapping blocks of 8x16 pixels, 8x8 apart, of a crop of 128x48; of each
 block the mean colours in HSV and Lab, and a histogram of local binary patterns.

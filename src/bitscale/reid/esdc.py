@@ -54,13 +54,13 @@ class Esdc:
         return squares, self._salience(squares), colours(pixels)
 
     def distances(self, asked: Pixels, there: Pixels) -> NDArray[np.float64]:
-        """Of every asked picture to every other: (n, m)."""
+        """Distances of every query picture to every other: (n, m)."""
         (a, rare_a, all_a), (b, rare_b, all_b) = self.describe(asked), self.describe(there)
         scores = np.empty((len(a), len(b)))
         for start in range(0, len(b), BLOCK):
-            some = slice(start, start + BLOCK)
+            rows = slice(start, start + BLOCK)
             for i in range(len(a)):
-                scores[i, some] = self._score(a[i], rare_a[i], b[some], rare_b[some])
+                scores[i, rows] = self._score(a[i], rare_a[i], b[rows], rare_b[rows])
         top = scores.max() or 1.0
         far = ((all_a[:, None] - all_b[None]) ** 2).sum(axis=2) / 2  # squared Hellinger, 0 to 1
         both: NDArray[np.float64] = self.local * (1 - scores / top) + (1 - self.local) * far

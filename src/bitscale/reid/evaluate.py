@@ -6,7 +6,6 @@ multi      all gallery pictures; ranks are of pictures, and MAP is told beside
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Any, Protocol
@@ -39,7 +38,7 @@ class Far(Protocol):
 
 @dataclass(frozen=True)
 class Match:
-    """What came out in one direction: from the query camera to the gallery."""
+    """Rates of one direction: pictures of a query camera among those of the gallery."""
 
     queries: str  # the camera asked from; all: any camera, each leaving its own out
     gallery: str
@@ -84,7 +83,7 @@ def between_cameras(people: People, far: Far, how: How | None = None) -> list[Ma
 
 
 def ways(people: People) -> list[tuple[Int, Int]]:
-    """Rows that ask and rows that are asked: of each camera and each other one that saw a person of it.
+    """Query rows and gallery rows, for each pair of cameras that saw a person in common, both ways.
 
     Where cameras come in pairs that share no person, as in CUHK03, the first ones of all pairs ask together: a gallery
     has all persons, not those of a pair.
@@ -171,11 +170,6 @@ def of_vectors(values: NDArray[np.float32]) -> Far:
         return np.concatenate([block for _, block in squared_blocks(asked, there)])
 
     return far
-
-
-def mean_rates(matches: Sequence[Match]) -> dict[int, float]:
-    """The mean of several splits."""
-    return {k: float(np.mean([one.rates[k] for one in matches])) for k in matches[0].rates}
 
 
 def _named(people: People, rows: Int) -> str:

@@ -122,7 +122,7 @@ class Fpnn:
         return binary_cross_entropy_with_logits(scores, same, weights, reduction="sum")
 
     def distances(self, asked: Pixels, there: Pixels) -> NDArray[np.float64]:
-        """Of every asked crop to every other: (n, m)."""
+        """Distances of every query crop to every other: (n, m)."""
         with torch.inference_mode():
             one, two = (self.network.maps(_planar(part)) for part in (asked, there))
             i, j = np.divmod(np.arange(len(one) * len(two)), len(two))

@@ -21,7 +21,7 @@ from bitscale.collection import Collection
 from bitscale.collection.ingest.sync import Changes
 from bitscale.collection.ingest.versions import note_versions
 from bitscale.collection.items import Item, Skipped
-from bitscale.collection.where import Condition, conditions_of, period
+from bitscale.collection.where import Condition, Where, conditions_of, period
 from bitscale.data.image_files import FileImages
 from bitscale.data.people import People
 from bitscale.errors import InputError
@@ -74,22 +74,22 @@ def _by_codes(
 ) -> Changes:
     """Add what is not there by its facts and code; of several pictures alike in both, as many as are missing."""
     known, changes, done = _kept(gallery), Changes(), 0
-    for some in batches:
+    for encoded in batches:
         if not done:
             note_versions(gallery)
         new = []
-        for at, place in enumerate(some.places):
-            mark = _mark(records[place], some.codes.packed[at])
+        for at, place in enumerate(encoded.places):
+            mark = _mark(records[place], encoded.codes.packed[at])
             if known[mark]:
                 known[mark] -= 1
                 changes.unchanged += 1
             else:
                 new.append(at)
         if new:
-            gallery.add_codes(some.codes[np.array(new)], metadata=[records[some.places[at]] for at in new])
+            gallery.add_codes(encoded.codes[np.array(new)], metadata=[records[encoded.places[at]] for at in new])
         changes.added += len(new)
-        changes.skipped += [Skipped(names[place], 0, 0, error.reason) for place, error in some.broken]
-        done += len(some)
+        changes.skipped += [Skipped(names[place], 0, 0, error.reason) for place, error in encoded.broken]
+        done += len(encoded)
         if progress:
             progress(done, len(records))
     return changes
@@ -99,19 +99,19 @@ def _kept(gallery: Collection) -> Counter[tuple[str, bytes]]:
     """How many items without a file the gallery holds, by their facts and code."""
     known: Counter[tuple[str, bytes]] = Counter()
     items = iter([item for item in gallery.items() if not item.path])
-    while some := list(islice(items, BATCH)):
-        packed = gallery.index.get([item.id for item in some]).packed
-        known.update(_mark(item.metadata, code) for item, code in zip(some, packed, strict=True))
+    while items_here := list(islice(items, BATCH)):
+        packed = gallery.index.get([item.id for item in items_here]).packed
+        known.update(_mark(item.metadata, code) for item, code in zip(items_here, packed, strict=True))
     return known
 
 
 def _mark(metadata: Mapping[str, Any], code: NDArray[np.uint8]) -> tuple[str, bytes]:
-    told = {name: metadata[name] for name in (PERSON, CAMERA, TIME) if name in metadata}
-    return json.dumps(told, sort_keys=True), code.tobytes()
+    facts = {name: metadata[name] for name in (PERSON, CAMERA, TIME) if name in metadata}
+    return json.dumps(facts, sort_keys=True), code.tobytes()
 
 
 def facts_of(people: People, i: int) -> dict[str, Any]:
-    """What a picture's metadata says: names that are numbers as numbers, the time where it is known."""
+    """The metadata of a picture: person, camera and time where it is known; names that are numbers as numbers."""
     metadata: dict[str, Any] = {
         PERSON: number_or_text(people.names[int(people.persons[i])]),
         CAMERA: number_or_text(people.camera_names[int(people.cameras[i])]),
@@ -139,14 +139,14 @@ class Sighting:
 
 
 def sighting_of(item: Item, distance: float) -> Sighting:
-    """What an item says; a gallery's items name person and camera."""
+    """The sighting that an item of a gallery stands for."""
     time = item.metadata.get(TIME)
     return Sighting(
         item.id, item.metadata.get(CAMERA), float(time) if isinstance(time, int | float) else None, distance, item.path
     )
 
 
-def moments(where: Any) -> list[Condition]:
+def moments(where: Where) -> list[Condition]:
     """Conditions in which a date beside `time`, as `who` prints it (UTC), is the seconds that a gallery holds.
 
     2024-05-01 is the whole day, 2024-05-01T13:45 the whole minute.
@@ -164,12 +164,12 @@ def moments(where: Any) -> list[Condition]:
     return conditions
 
 
-def among(gallery: Collection, where: Any) -> list[Any]:
-    """The conditions under which to look: an item names a person, and `where` holds; some item must be left."""
-    given = [where] if isinstance(where, str) else where or []
-    conditions = [Condition(PERSON, "!=", None), *(moments(given) if given else [])]
+def among(gallery: Collection, where: Where | None) -> list[Condition]:
+    """The conditions of a search for persons: an item names a person, and `where` holds; some item must be left."""
+    conditions = [Condition(PERSON, "!=", None), *(moments(where) if where else [])]
     if not len(gallery.select(conditions)):
-        asked = f" for which {' and '.join(map(str, given))} holds" if given else ""
+        typed = [where] if isinstance(where, str | Condition) else where or []
+        asked = f" for which {' and '.join(map(str, typed))} holds" if typed else ""
         raise InputError(
             f"{gallery.path.name} holds no picture of a known person{asked}. Widen --where, or take in a gallery with "
             "`bitscale reid index`."

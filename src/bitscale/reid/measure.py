@@ -45,7 +45,7 @@ Steps = Callable[[Any], None]
 
 @dataclass(frozen=True)
 class Asked:
-    """What to measure: a method, its code lengths (the first is trained, the others are its first bits), how."""
+    """A measurement to make: a method, its code lengths (the first is trained, others are its first bits), settings."""
 
     method: str
     bits: tuple[int, ...] = (64,)
@@ -92,8 +92,8 @@ class Asked:
         """Where its training on a split is kept; where settings are chosen, each has a folder of its own."""
         name = f"{self.name}-{split.name}"
         if split.number < 0:
-            said = json.dumps([self.settings, self.recipe, self.seed, self.teacher], sort_keys=True)
-            name += f"-{hashlib.sha256(said.encode()).hexdigest()[:12]}"
+            settings = json.dumps([self.settings, self.recipe, self.seed, self.teacher], sort_keys=True)
+            name += f"-{hashlib.sha256(settings.encode()).hexdigest()[:12]}"
         return runs_root() / "cuhk03" / name
 
     @property
@@ -155,12 +155,12 @@ def measured(asked: Asked, split: PersonSplit, how: How, progress: Steps | None 
 
 
 def _found(split: PersonSplit, far: Far, how: How) -> list[Match]:
-    """As the split asks: each camera against the others, or some pictures against some."""
+    """Rates by the split's own rule: each camera against the others, or its queries against its gallery."""
     return between_cameras(split.test, far, how) if split.ways is None else [match(split.test, far, *split.ways, how)]
 
 
 def read_result(path: Path) -> dict[str, Any]:
-    """What a result file holds."""
+    """The content of a result file."""
     result = read_json(path)
     if not isinstance(result, dict) or not result.get("matches"):
         raise _foreign(path)
@@ -201,8 +201,8 @@ def distances_of(
     if vectors and asked.real:
         return {ALL_BITS: of_vectors(np.asarray(split.test.images))}, about
     how: dict[str, Any] = {"recipe": asked.recipe} if asked.method in DEEP else {}
-    given = "none" if vectors else "pixels"
-    hasher = make_hasher(asked.method, n_bits=asked.bits[0], features=given, seed=asked.seed, **how, **asked.settings)
+    shown = "none" if vectors else "pixels"
+    hasher = make_hasher(asked.method, n_bits=asked.bits[0], features=shown, seed=asked.seed, **how, **asked.settings)
     part = train.labelled()
     if asked.teacher:
         part = replace(part, taught=lessons(train, asked.bits[0], asked.seed))
@@ -254,11 +254,12 @@ def summary(outcomes: Sequence[dict[str, Any]], direction: int = 0) -> dict[str,
     """
     table: dict[str, dict[int, tuple[float, float]]] = {}
     for bits in outcomes[0]["matches"]:
-        lots = [one["matches"][bits][direction] for one in outcomes]
-        table[bits] = {int(k): _mean_and_spread(lots, k) for k in lots[0]["rates"]}
+        splits = [one["matches"][bits][direction] for one in outcomes]
+        table[bits] = {int(k): _mean_and_spread(splits, k) for k in splits[0]["rates"]}
     return table
 
 
-def _mean_and_spread(lots: Sequence[dict[str, Any]], k: str) -> tuple[float, float]:
-    rates, draws = np.array([lot["rates"][k] for lot in lots]), np.array([lot["spread"][k] for lot in lots])
+def _mean_and_spread(splits: Sequence[dict[str, Any]], k: str) -> tuple[float, float]:
+    rates = np.array([one["rates"][k] for one in splits])
+    draws = np.array([one["spread"][k] for one in splits])
     return 100 * float(rates.mean()), 100 * float(np.sqrt(rates.var() + np.mean(draws**2)))

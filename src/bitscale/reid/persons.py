@@ -104,8 +104,8 @@ def across(people: People) -> tuple[Int, Int]:
 def parted(people: People, number: int, train: Int, test: Int, seed: int) -> PersonSplit:
     """The pictures of some persons to learn from and of others to be found; who can only be learned from is counted."""
     alone = len(np.intersect1d(across(people)[1], train))
-    said = f"{alone:,} persons without a second camera are learned from only." if alone else ""
-    return PersonSplit(number, people.of(train), people.of(test), seed, said)
+    note = f"{alone:,} persons without a second camera are learned from only." if alone else ""
+    return PersonSplit(number, people.of(train), people.of(test), seed, note)
 
 
 def trainable(people: People) -> tuple[People, Dropped]:
@@ -116,7 +116,7 @@ def trainable(people: People) -> tuple[People, Dropped]:
         raise DataError(
             f"learning takes two persons with two pictures each. Got {len(names)} persons, {single} of them with one."
         )
-    kept = people.take(np.flatnonzero(counts[number] > 1))
-    left, persons = np.unique(kept.persons, return_inverse=True)
+    with_two = people.take(np.flatnonzero(counts[number] > 1))
+    left, persons = np.unique(with_two.persons, return_inverse=True)
     named = tuple(people.names[int(i)] for i in left)
-    return replace(kept, persons=persons.astype(np.int64), names=named), Dropped(single)
+    return replace(with_two, persons=persons.astype(np.int64), names=named), Dropped(single)

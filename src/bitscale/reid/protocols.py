@@ -52,8 +52,8 @@ def paper_split(
     """One of the paper's random splits; the persons kept aside are neither learned from nor found."""
     if not 0 <= number < PAPER_SPLITS:
         raise InputError(f"the paper has {PAPER_SPLITS} splits, from 0 on. Got {number}.")
-    some = in_the_paper(people)
-    crossed, alone = across(some)
+    persons = in_the_paper(people)
+    crossed, alone = across(persons)
     if len(crossed) < tested + validated + 2:
         raise DataError(
             f"the paper's protocol finds {tested} persons, keeps {validated} aside and learns from others, of camera "
@@ -62,7 +62,7 @@ def paper_split(
         )
     order = np.random.default_rng([check_seed(seed, "the seed of a split"), number]).permutation(crossed)
     test, train = order[:tested], np.concatenate([order[tested + validated :], alone])
-    return replace(parted(some, number, train, test, seed), called=PAPER)
+    return replace(parted(persons, number, train, test, seed), called=PAPER)
 
 
 def listed_count(source: Path) -> int:

@@ -45,7 +45,7 @@ PRINTED = {"ksh": "ksh-cnn", "mlh": "mlh-cnn", "bre": "bre-cnn", "euclidean": "e
 
 @dataclass(frozen=True)
 class Made:
-    """What the rates of a line were made with: of a trained network recipe, layers and optimizer, else features."""
+    """How the rates of a line were made: recipe, layers and optimizer of a trained network, or the features."""
 
     features: str
     recipe: str | None = None
@@ -65,8 +65,8 @@ class Made:
     def __str__(self) -> str:
         if self.network is None:
             return self.features
-        told = f"`{self.recipe}`, {self.network}, {self.optimizer}, {self.iterations:,} iterations"
-        return told if self.features == "pixels" else f"{told}, on {self.features}"
+        made_by = f"`{self.recipe}`, {self.network}, {self.optimizer}, {self.iterations:,} iterations"
+        return made_by if self.features == "pixels" else f"{made_by}, on {self.features}"
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def fill(
     plan: Sequence[Asked] = PLAN,
     show: Callable[[str], None] = lambda text: None,
 ) -> dict[str, str]:
-    """Measure what is missing; what failed, and why. Stopped, the same call goes on.
+    """Measure what is missing; returns what failed, and why. Stopped, the same call goes on.
 
     With all persons of the paper it is the paper's ten splits, else as many as the persons that are there allow.
     """
@@ -118,7 +118,7 @@ def fill(
 
 
 def chosen(plan: Sequence[Asked], only: Sequence[str]) -> tuple[Asked, ...]:
-    """What of a plan goes by one of some names: of a method, of its files, or as the paper calls it."""
+    """The part of a plan that is named in `only`: by method, by the name of its files, or as the paper calls it."""
     names = [{asked.method, asked.name, PRINTED.get(asked.method, asked.method)} for asked in plan]
     unknown = sorted(set(only).difference(*names))
     if unknown:
@@ -143,7 +143,7 @@ Printed = Mapping[tuple[str, int | None], Mapping[int, float]]
 
 
 def lines(results: Path, printed: Printed, plan: Sequence[Asked] = PLAN) -> Iterator[Line]:
-    """What is there, in the order of the plan; `printed` gives the paper's rates by method and bits."""
+    """Rows for all results that are there, in the plan's order; `printed`: the paper's rates by method and bits."""
     for asked in plan:
         splits = [read_result(path) for path in files_of(results, asked.name)]
         if not splits:
@@ -171,7 +171,7 @@ def write_page(results: Path, rows: Sequence[Line]) -> Path:
 
 
 def page(results: Path, rows: Sequence[Line]) -> str:
-    """The table, with what is to be known of the data it was measured on."""
+    """The table, with notes on the data it was measured on."""
     made = f"Made by `bitscale reproduce cuhk03`. {HOW_MEASURED} {HOW_RELAXED}"
     text = ["# CUHK03 (tab222)", "", made, "", *notes_on_data(results), ""]
     text += [*(f"{one.label}: {_said(one)}." for one in ONE_SPLIT), ""]
@@ -179,7 +179,7 @@ def page(results: Path, rows: Sequence[Line]) -> str:
 
 
 def notes_on_data(results: Path) -> list[str]:
-    """What is to be known of the pictures that were measured on, each once; a note that says more stands for one."""
+    """Notes on the pictures that were measured on, each once; one that is part of a longer one is left out."""
     notes = sorted({read_result(path)["note"] for path in files_of(results, "*")} - {""})
     return [note for note in notes if not any(note != other and note in other for other in notes)]
 
@@ -203,5 +203,5 @@ def markdown(rows: Sequence[Line]) -> str:
 
 
 def _steps(show: Callable[[str], None], asked: Asked, number: int) -> Callable[[Any], None]:
-    what = f"{asked.name}, split {number}"
-    return lambda p: show(f"{what}: step {p.step:,} of {p.steps:,}, loss {p.loss:.3g}, {p.seconds_left / 60:.0f} min")
+    title = f"{asked.name}, split {number}"
+    return lambda p: show(f"{title}: step {p.step:,} of {p.steps:,}, loss {p.loss:.3g}, {p.seconds_left / 60:.0f} min")

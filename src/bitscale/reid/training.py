@@ -48,8 +48,8 @@ def train_persons(hasher: Hasher, people: People, *, run: Path | None = None, pr
     in `run`, or below BITSCALE_RUNS.
     """
     size = getattr(hasher.settings, "size", None) if hasher.features == "pixels" else None
-    kept, dropped = trainable(people)
-    crops = kept if size is None else kept.at(size)
+    learned_from, dropped = trainable(people)
+    crops = learned_from if size is None else learned_from.at(size)
     train = crops.labelled()
     if people.vectors is not None:
         train = replace(train, taught=lessons(crops, hasher.n_bits, hasher.seed))
@@ -74,7 +74,7 @@ def features_size(features: str) -> tuple[int, int]:
 
 
 def lessons(people: People, n_bits: int, seed: int = 0) -> Float32:
-    """What a network on crops is taught: the relaxed values of `nested` on the vectors of another, (n, q).
+    """Targets that a network on crops learns from: relaxed values of `nested` on another network's vectors, (n, q).
 
     That head is fitted on the same persons, so that the values are those which tell them apart across cameras.
     """

@@ -53,7 +53,7 @@ def read_trials(path: Path) -> list[dict[str, Any]]:
 
 
 def _line(result: dict[str, Any]) -> dict[str, Any]:
-    """What is kept of a trial: how it was made, and rates in percent by code length, there and back."""
+    """The line of a trial in the file: its settings, and rates in percent by code length, in both directions."""
     rates = {
         bits: [{k: round(100 * way["rates"][k], 1) for k in RANKS if k in way["rates"]} for way in ways]
         for bits, ways in result["matches"].items()

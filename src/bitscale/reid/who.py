@@ -20,7 +20,7 @@ import numpy as np
 
 from bitscale.codes import Relaxed
 from bitscale.collection import Collection
-from bitscale.collection.where import Condition
+from bitscale.collection.where import Condition, Where
 from bitscale.errors import InputError
 from bitscale.hamming import distances
 from bitscale.hashers.picture_codes import check_takes_pictures, encode_files
@@ -43,7 +43,7 @@ class Candidate:
 
     @property
     def cameras(self) -> list[Any]:
-        """That saw the person, each once, in order of time."""
+        """The cameras that saw the person, each once, in order of time."""
         return list(dict.fromkeys(one.camera for one in self.sightings))
 
     @property
@@ -75,8 +75,8 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        told = [candidate.to_dict() for candidate in self.candidates]
-        return {"query": self.name, "pictures": list(self.pictures), "bits": self.bits, "candidates": told}
+        candidates = [candidate.to_dict() for candidate in self.candidates]
+        return {"query": self.name, "pictures": list(self.pictures), "bits": self.bits, "candidates": candidates}
 
 
 def who(
@@ -85,7 +85,7 @@ def who(
     *,
     k: int = 5,
     bits: int | None = None,
-    where: Any = None,
+    where: Where | None = None,
 ) -> list[Answer]:
     """The k nearest persons to each query, which is one picture or a sequence of them, by their paths."""
     if k < 1:

@@ -1,4 +1,4 @@
-"""What a request needs: nothing, a key that reads, or one that writes, and for which collection.
+"""Which key a request needs: none, one that reads, or one that writes, and for which collection.
 
 Told from method and path alone, before anything else of the request is looked at.
 """
@@ -24,7 +24,7 @@ WITHIN = re.compile(r"/v1/collections/([^/]+)(?:/(.*))?", re.DOTALL)
 
 @dataclass(frozen=True)
 class Need:
-    """What a key must allow for a request to be answered."""
+    """The role and collection that a key must cover for a request to be answered."""
 
     role: Literal["none", "read", "write"]
     collection: str | None = None
@@ -32,7 +32,7 @@ class Need:
 
 
 def need_of(method: str, path: str) -> Need:
-    """What a request needs."""
+    """The key that a request needs, by its method and path."""
     changes = method not in SAFE
     if (method, path) in OPEN or (method == "GET" and path.startswith(OPEN_FILES)):
         return Need("none", changes=changes)

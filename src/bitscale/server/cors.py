@@ -15,8 +15,8 @@ def preflight(scope: Scope, headers: Headers, allowed: tuple[str, ...]) -> Respo
     asks = scope["method"] == "OPTIONS" and "access-control-request-method" in headers
     if not asks or headers.get("origin") not in allowed:
         return None
-    told = {"Access-Control-Allow-Methods": METHODS, "Access-Control-Allow-Headers": HEADERS}
-    return Response(status_code=204, headers={**told, "Access-Control-Max-Age": "600"})
+    permissions = {"Access-Control-Allow-Methods": METHODS, "Access-Control-Allow-Headers": HEADERS}
+    return Response(status_code=204, headers={**permissions, "Access-Control-Max-Age": "600"})
 
 
 def opened(send: Send, headers: Headers, allowed: tuple[str, ...]) -> Send:

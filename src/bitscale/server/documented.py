@@ -1,4 +1,4 @@
-"""What OpenAPI tells beyond the handlers' types: they make JSON and read parameters themselves, for speed."""
+"""Parts of the OpenAPI description that FastAPI cannot see: handlers make JSON and read parameters themselves."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ SHORT = 256  # bytes of parameters
 Responses = dict[int | str, dict[str, Any]]
 
 
-def told(model: type[BaseModel], status: int = 200, words: str = "done") -> Responses:
-    """The answer when all is well."""
+def success(model: type[BaseModel], status: int = 200, words: str = "done") -> Responses:
+    """The OpenAPI description of a successful answer."""
     return {status: {"model": model, "description": words}}
 
 
 def errors(*statuses: int) -> Responses:
     """The errors of a route, besides those that any may have."""
     words = ALWAYS | {status: WORDS[status] for status in statuses}
-    return {status: {"model": Error, "description": said} for status, said in words.items()}
+    return {status: {"model": Error, "description": description} for status, description in words.items()}
 
 
 def file_of(*kinds: str, words: str = "the file") -> Responses:
@@ -55,15 +55,15 @@ def file_of(*kinds: str, words: str = "the file") -> Responses:
 
 
 def parameters(model: type[BaseModel]) -> dict[str, Any]:
-    """What OpenAPI tells of a model whose fields are parameters of an address, as FastAPI would tell it."""
+    """The OpenAPI description of a model whose fields are parameters of an address, as FastAPI would make it."""
     app = FastAPI()
 
     async def asked(how: Any) -> None: ...
 
     asked.__annotations__["how"] = Annotated[model, Query()]
     app.get("/")(asked)
-    told: dict[str, Any] = {"parameters": app.openapi()["paths"]["/"]["get"]["parameters"]}
-    return told
+    described: dict[str, Any] = {"parameters": app.openapi()["paths"]["/"]["get"]["parameters"]}
+    return described
 
 
 @lru_cache
@@ -82,8 +82,8 @@ def read_parameters(model: type[Parameters], query: bytes) -> Parameters:
 
 
 def _parameters(model: type[Parameters], query: bytes) -> Parameters:
-    given, many = QueryParams(query), repeating(model)
-    table = {name: given.getlist(name) if name in many else given[name] for name in given}
+    parsed, many = QueryParams(query), repeating(model)
+    table = {name: parsed.getlist(name) if name in many else parsed[name] for name in parsed}
     try:
         return model.model_validate(table)
     except ValidationError as error:

@@ -12,7 +12,7 @@ KNOWN = ("label", *NUMBERS)
 
 
 def conditions(where: list[str] | dict[str, Any] | None, photos: Collection) -> list[Condition] | None:
-    """What a request asks for as conditions; None where it asks for nothing."""
+    """The conditions of a request, checked; None where it has none."""
     if not where:
         return None
     if isinstance(where, dict):

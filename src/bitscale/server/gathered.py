@@ -49,7 +49,7 @@ class Gathered:
         self._behind = 0  # who wait for a thread's return
 
     async def run(self, kind: Hashable, asked: Any, work: Work) -> Any:
-        """What `work` answers to `asked`; all of a kind are handed to the work of the first."""
+        """The answer of `work` to `asked`; requests of one kind are answered together, by the work of the first."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Any] = loop.create_future()
         if self._thread is not None:
@@ -78,8 +78,8 @@ class Gathered:
     def _answer(self) -> None:
         """Answer all who wait: at once, or by a thread, which answers those who come meanwhile when it is back."""
         kinds, self._kinds, self._planned = self._kinds, {}, False
-        for kind, (work, some) in kinds.items():
-            here = [(asked, answer) for asked, answer in some if not answer.done()]  # the others were given up
+        for kind, (work, waiting) in kinds.items():
+            here = [(asked, answer) for asked, answer in waiting if not answer.done()]  # the others were given up
             if not here:
                 continue
             if self._thread is not None:
@@ -91,14 +91,14 @@ class Gathered:
             else:
                 self._thread = asyncio.get_running_loop().create_task(self._by_thread(task, here))
 
-    async def _by_thread(self, task: Task, some: Waiting) -> None:
+    async def _by_thread(self, task: Task, waiting: Waiting) -> None:
         try:
-            told = await self._away(task)
+            answers = await self._away(task)
         except Exception as error:  # no thread is to be had, or it takes too long
-            told = [(None, error)] * len(some)
+            answers = [(None, error)] * len(waiting)
         finally:
             self._thread = None
-        tell(some, told)
+        tell(waiting, answers)
         self._answer()
 
 
@@ -112,9 +112,9 @@ def outcomes(work: Work, asked: Sequence[Any]) -> list[Outcome]:
     return [outcomes(work, [one])[0] for one in asked]
 
 
-def tell(some: Waiting, told: Sequence[Outcome]) -> None:
+def tell(waiting: Waiting, outcomes: Sequence[Outcome]) -> None:
     """Give each request its own answer or error."""
-    for (_, answer), (done, error) in zip(some, told, strict=True):
+    for (_, answer), (done, error) in zip(waiting, outcomes, strict=True):
         if answer.done():  # given up meanwhile
             continue
         if error is None:

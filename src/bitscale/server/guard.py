@@ -91,9 +91,9 @@ class Guard:
 
     def _who(self, headers: Mapping[str, str], address: str) -> Identity:
         """Who asks: by a key, by a session, or as a user of this machine."""
-        given = headers.get("authorization", "")
-        if given or "x-api-key" in headers:
-            secret = headers["x-api-key"] if "x-api-key" in headers else bearer(given)
+        authorization = headers.get("authorization", "")
+        if authorization or "x-api-key" in headers:
+            secret = headers["x-api-key"] if "x-api-key" in headers else bearer(authorization)
             key = self._keys.find(secret)
             if key is None:
                 self.rates.failed(address)

@@ -55,7 +55,7 @@ class Home:
         self._names: tuple[float, Names | None] = (0.0, None)
 
     async def read(self, work: Callable[[Collection], Done]) -> Done:
-        """What `work` makes of the collection, in a thread that searches."""
+        """The result of `work(collection)`, done in a thread that searches."""
         return await self._searching.run(lambda: self._with_reader(work))
 
     async def search(
@@ -91,7 +91,7 @@ class Home:
         return self._reader.expecting(path) if self._pictures.free else nullcontext()
 
     async def write(self, work: Callable[[Collection], Done]) -> Done:
-        """What `work` makes of the collection, opened for writing; on disk when this returns."""
+        """The result of `work(collection)`, opened for writing; changes are on disk when this returns."""
         self.check_writable()
         return await self._writer.run(work)
 
@@ -134,7 +134,7 @@ class Home:
         return await self.look(lambda photos: self._finder.found(photos, within))
 
     def space(self, photos: Collection, model: str) -> Codes:
-        """Codes of a model, none of them, which must be the collection's; looked up when another is asked for."""
+        """Empty `Codes` that carry the collection's model and weights; an error where `model` is another."""
         if self._space.model != model:
             self._space = space_of(photos)
         if self._space.model != model:
@@ -143,7 +143,7 @@ class Home:
         return self._space
 
     def names(self, photos: Collection) -> Names:
-        """What pictures are called, by the folders taken in; these are looked up now and then."""
+        """The names by which pictures are told: paths below the folders taken in, which are looked up now and then."""
         until, names = self._names
         if names is None or time.monotonic() > until:
             uploads = "" if is_address(self.place) else str(photos.path / UPLOADS)
@@ -156,7 +156,7 @@ class Home:
         return self.names(photos).folders
 
     def look_after(self) -> None:
-        """Put down what somebody should see to; a thread of its own does this once a second."""
+        """Note warnings for the owner; a thread of its own does this once a second."""
         try:
             self.notices = list(dict.fromkeys([*self._writer.notices(), *self._reader.notices()]))
         except BitscaleError as error:
@@ -178,8 +178,8 @@ class Homes:
         self._ending = threading.Event()
         self._watch = threading.Thread(target=self._look_after, name="bitscale watch", daemon=True)
         try:
-            for given in paths:
-                name, place = named(os.fspath(given))
+            for path in paths:
+                name, place = named(os.fspath(path))
                 if name in self._homes:
                     raise InputError(f"two collections are named {name!r}. Name one: OTHER={place}")
                 self._homes[name] = Home(name, place, settings, self.searching, self.pictures)
@@ -220,7 +220,7 @@ class Homes:
 
 
 def space_of(photos: Collection) -> Codes:
-    """No codes, but with the model and weights of those that a collection holds."""
+    """Empty `Codes` with the model and weights of a collection."""
     return Codes(np.zeros((0, (photos.n_bits + 7) // 8), np.uint8), photos.bit_weights, photos.model)
 
 
@@ -236,16 +236,16 @@ def opened(place: str, settings: Settings) -> Collection:
     return cast(Collection, EngineCollection(index, hasher))  # reads as a Collection does; `writable` is False
 
 
-def named(given: str) -> tuple[str, str]:
+def named(word: str) -> tuple[str, str]:
     """The name and the place of a collection: NAME=PLACE, or a path whose last part without .bsc is the name."""
-    name, equals, place = given.partition("=")
-    if is_address(given):
-        return parse_address(given).name, given
-    if not equals or os.path.exists(given) or not NAME.fullmatch(name):
-        place = given
+    name, equals, place = word.partition("=")
+    if is_address(word):
+        return parse_address(word).name, word
+    if not equals or os.path.exists(word) or not NAME.fullmatch(name):
+        place = word
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(os.path.abspath(place)).name.removesuffix(".bsc")).strip("-.")
     if not NAME.fullmatch(name):
-        raise InputError(f"{given!r} gives no name that can stand in an address. Name it: photos={place}")
+        raise InputError(f"{word!r} gives no name that can stand in an address. Name it: photos={place}")
     return name, place if is_address(place) else os.path.abspath(place)
 
 

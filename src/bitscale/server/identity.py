@@ -1,4 +1,4 @@
-"""Who asks: the key a request came with, and what it may do."""
+"""The identity behind a request: its key, and what that may do."""
 
 from __future__ import annotations
 

@@ -18,14 +18,14 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
-
-from filelock import FileLock
-from platformdirs import user_config_path
+from typing import TYPE_CHECKING, Any, Literal
 
 from bitscale.atomic import write_whole
 from bitscale.errors import CorruptFile, FileError, InputError
 from bitscale.server.identity import EVERYTHING, Identity
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 Role = Literal["read", "write"]
 ROLES: tuple[Role, ...] = ("read", "write")
@@ -48,12 +48,14 @@ class Key:
 
     @property
     def identity(self) -> Identity:
-        """Who a request with this key is from, and what it may do."""
+        """The identity of requests with this key, and what they may do."""
         return Identity(self.id, self.role, self.collections)
 
 
 def default_file() -> Path:
     """The user's own file of keys."""
+    from platformdirs import user_config_path
+
     return user_config_path("bitscale") / "keys.json"
 
 
@@ -133,8 +135,8 @@ class KeyFile:
             raise InputError(f"a key's name must be 1 to 100 printable characters. Got {name!r:.120}.")
         secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
         created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        given: Role = "write" if role == "write" else "read"
-        key = Key(secrets.token_hex(6), name, hash_of(secret), given, tuple(collections) or EVERYTHING, created)
+        checked: Role = "write" if role == "write" else "read"
+        key = Key(secrets.token_hex(6), name, hash_of(secret), checked, tuple(collections) or EVERYTHING, created)
         self.all()  # so that no lock is left beside a file of others
         with self._writing():
             self._write([*self.all(), key])
@@ -154,6 +156,8 @@ class KeyFile:
         return meant[0]
 
     def _writing(self) -> FileLock:
+        from filelock import FileLock
+
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:

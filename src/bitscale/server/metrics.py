@@ -1,4 +1,4 @@
-"""What the service counts: requests by route and status, how long they took, what waits, and collections in need."""
+"""Counters of the service: requests by route and status, their times, waiting requests, and collections in need."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def picture_of(home: Home, photos: Collection, id: int) -> Response:
 
 
 def kind_of(data: bytes) -> str:
-    """What a file is, by its first bytes."""
+    """The media type of a file, by its first bytes."""
     if data[4:8] == b"ftyp":
         return BRANDS.get(data[8:12], UNKNOWN)
     if data[:1] == b"P" and data[1:2] in b"123456" and data[2:3].isspace():

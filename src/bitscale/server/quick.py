@@ -25,7 +25,7 @@ LOOK_AGAIN = 100  # searches after which one is tried on the loop again, though 
 
 
 class Quick:
-    """Says whether a search may be done at once, and learns from how long they take."""
+    """Decides whether a search may be done on the event loop, by how long the last ones took."""
 
     def __init__(self, path: Path) -> None:
         self._segments = path / SEGMENTS

@@ -14,7 +14,7 @@ from bitscale.collection.store.rows import is_below
 
 
 class Names:
-    """Says what a picture is called: its path below the folder it was taken in with."""
+    """Names of pictures: their paths below the folder they were taken in with."""
 
     def __init__(self, roots: list[str], uploads: str) -> None:
         self._roots, self._uploads = roots, uploads and uploads + "/"  # empty: nothing is uploaded here
@@ -63,7 +63,7 @@ def answer(
 ) -> dict[str, Any]:
     """One query of a search as plain data."""
     relaxed = results.codes.values[query].tolist() if isinstance(results.codes, Relaxed) else None
-    told: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "collection": collection,
         "model": results.version.index.model,
         "items": results.version.n_items,
@@ -76,14 +76,14 @@ def answer(
         },
     }
     if not explain:
-        told["matches"] = [
+        shown["matches"] = [
             {"id": id, "distance": distance, "share": share, "item": names.item(item)}
             for id, distance, share, item in results.near(query)
         ]
-        return told
+        return shown
     row = results[query]
-    told |= explained(row)
-    told["matches"] = [
+    shown |= explained(row)
+    shown["matches"] = [
         {
             "id": match.id,
             "distance": match.distance,
@@ -96,7 +96,7 @@ def answer(
         }
         for place, match in enumerate(row)
     ]
-    return told
+    return shown
 
 
 def explained(row: Row) -> dict[str, Any]:

@@ -56,9 +56,9 @@ class Spool:
     async def receive(self, request: Request) -> AsyncIterator[Upload]:
         """The picture that a request brings: its body, or the part `picture` of a form."""
         path = f"{self._place()}/{next(self._numbers)}"
-        given = request.headers.get("content-type", "")
+        header = request.headers.get("content-type", "")
         try:
-            kind = given.encode("latin-1") if PLAIN.fullmatch(given) else parse_options_header(given)[0]
+            kind = header.encode("latin-1") if PLAIN.fullmatch(header) else parse_options_header(header)[0]
             if kind == b"multipart/form-data":
                 size = await _kept(_part(request, path))
             elif kind.startswith(RAW) or not kind:
@@ -114,8 +114,8 @@ async def _part(request: Request, path: str) -> int:
     try:
         form = await request.form(max_files=1, max_fields=MOST_PARTS, max_part_size=1 << 16)
     except (MultiPartException, HTTPException) as error:
-        said = getattr(error, "detail", None) or getattr(error, "message", "")
-        raise Refused(422, f"the form cannot be read: {said}", "InputError") from None
+        reason = getattr(error, "detail", None) or getattr(error, "message", "")
+        raise Refused(422, f"the form cannot be read: {reason}", "InputError") from None
     try:
         part = form.get(PART)
         if not isinstance(part, UploadFile) or len(form) != 1:

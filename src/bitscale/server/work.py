@@ -27,7 +27,7 @@ class Threads:
         return self.inside < self._threads
 
     async def run(self, work: Callable[[], Done]) -> Done:
-        """What the work returns, or raises."""
+        """Do the work in a thread: returns its result, or raises its error."""
         if self.inside >= self._most:
             raise Busy(f"{self.inside} requests are waiting already. Try again in a moment.")
         loop = asyncio.get_running_loop()
@@ -64,7 +64,7 @@ class Threads:
         self._executor.shutdown(wait=True, cancel_futures=True)
 
 
-def tell(loop: asyncio.AbstractEventLoop, what: Callable[..., None], *about: object) -> None:
+def tell(loop: asyncio.AbstractEventLoop, call: Callable[..., None], *about: object) -> None:
     """Have the event loop do something, from another thread; one that is closed has nobody waiting."""
     with suppress(RuntimeError):
-        loop.call_soon_threadsafe(what, *about)
+        loop.call_soon_threadsafe(call, *about)

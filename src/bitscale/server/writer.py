@@ -31,7 +31,7 @@ TOGETHER = 256  # changes in one commit
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A change: what is asked for, and the work that does it together with others of its kind."""
+    """A change that waits: its arguments, and the work that does it together with others of its kind."""
 
     asked: Any
     work: Callable[[Collection, Sequence[Any]], Sequence[Any]]  # an answer for each, in their order; one commit
@@ -49,14 +49,14 @@ class Writer:
         self._thread: threading.Thread | None = None
 
     async def run(self, work: Callable[[Collection], Done]) -> Done:
-        """What a change returns, or raises."""
+        """Make a change: returns its result, or raises its error."""
         done: Done = await self._line_up(Task(None, lambda collection, _: [work(collection)]))
         return done
 
     async def run_together(
         self, kind: str, asked: Asked, work: Callable[[Collection, Sequence[Asked]], Sequence[Done]]
     ) -> Done:
-        """What a change returns, or raises; done in one commit with those of its kind that wait behind it."""
+        """As `run`, in one commit with changes of its kind that wait behind it."""
         done: Done = await self._line_up(Task(asked, work, kind))
         return done
 
@@ -91,9 +91,9 @@ class Writer:
             if task is None:
                 self._let_go()
                 return
-            some = [one for one in self._with_others(task) if one.future.set_running_or_notify_cancel()]
-            if some:
-                self._do(some)
+            together = [one for one in self._with_others(task) if one.future.set_running_or_notify_cancel()]
+            if together:
+                self._do(together)
 
     def _take(self, seconds: float | None) -> Task | None:
         """The next in line."""
@@ -101,8 +101,8 @@ class Writer:
 
     def _with_others(self, first: Task) -> list[Task]:
         """A task, and those of its kind that wait behind it; the order of changes stays as it is."""
-        some = [first]
-        while first.kind is not None and len(some) < TOGETHER:
+        together = [first]
+        while first.kind is not None and len(together) < TOGETHER:
             try:
                 task = self._tasks.get_nowait()
             except queue.Empty:
@@ -110,29 +110,29 @@ class Writer:
             if task is None or task.kind != first.kind:
                 self._put_back.append(task)
                 break
-            some.append(task)
-        return some
+            together.append(task)
+        return together
 
-    def _do(self, some: Sequence[Task]) -> None:
+    def _do(self, together: Sequence[Task]) -> None:
         """Make changes in one commit; where one of them cannot be made, each alone, so that only it is refused."""
         try:
-            done = self._done(some)
+            done = self._done(together)
         except BaseException as error:  # whoever asked gets to know
-            if len(some) > 1 and isinstance(error, BitscaleError) and not isinstance(error, FileError):
-                for task in some:
+            if len(together) > 1 and isinstance(error, BitscaleError) and not isinstance(error, FileError):
+                for task in together:
                     self._do([task])
                 return
-            for task in some:  # a full disk, or another writer, is met by all alike
+            for task in together:  # a full disk, or another writer, is met by all alike
                 task.future.set_exception(error)
             return
-        for task, one in zip(some, done, strict=True):
+        for task, one in zip(together, done, strict=True):
             task.future.set_result(one)
 
-    def _done(self, some: Sequence[Task]) -> Sequence[Any]:
+    def _done(self, together: Sequence[Task]) -> Sequence[Any]:
         if self._collection is None:
             self._collection = Collection.open(self._path)
         try:
-            return some[0].work(self._collection, [task.asked for task in some])
+            return together[0].work(self._collection, [task.asked for task in together])
         except MustReopen:
             self._let_go()
             raise

@@ -59,14 +59,14 @@ class Sheet:
 
     def fragment(self, most_pictures: int, pool: Pool | None = None) -> str:
         """The page without head and body, with so many tiles at most: for a notebook."""
-        some, left = [], most_pictures
+        sections, left = [], most_pictures
         for section in self.sections:
             if left <= 0:
                 break
-            some.append((section, section.tiles[:left]))
+            sections.append((section, section.tiles[:left]))
             left -= len(section.tiles)
-        values = self._values(some, most_pictures, pool)
-        return render("sheet.html", **values, cut=len(some) < len(self.sections))
+        values = self._values(sections, most_pictures, pool)
+        return render("sheet.html", **values, cut=len(sections) < len(self.sections))
 
     def save(self, path: Path, pool: Pool | None = None) -> None:
         """Write the page; the file appears whole or not at all."""
@@ -79,24 +79,24 @@ class Sheet:
     def _values(
         self, shown: list[tuple[Section, tuple[Tile, ...]]], most_pictures: int, pool: Pool | None
     ) -> dict[str, Any]:
-        """What the template shows: some tiles of each section, the first of them with pictures."""
-        tiles = [tile for _, some in shown for tile in some]
+        """The values for the template: some tiles of each section, the first of them with pictures."""
+        tiles = [tile for _, tiles_shown in shown for tile in tiles_shown]
         pictures = thumbnails((tile.path for tile in tiles[:most_pictures] if tile.path), pool)
         sections = [
             {
                 "title": section.title,
                 "note": section.note,
                 "muted": section.muted,
-                "tiles": [tile_values(tile, pictures.get(tile.path)) for tile in some],
-                "hidden": len(section.tiles) - len(some),
+                "tiles": [tile_values(tile, pictures.get(tile.path)) for tile in tiles_shown],
+                "hidden": len(section.tiles) - len(tiles_shown),
             }
-            for section, some in shown
+            for section, tiles_shown in shown
         ]
         return {"title": self.title, "note": self.note, "sections": sections}
 
 
 def tile_values(tile: Tile, picture: str | UnreadablePicture | None) -> dict[str, Any]:
-    """What the template shows of one tile: its picture as a link to its file, or the reason why there is none."""
+    """The template's values of one tile: its picture as a link to its file, or the reason why there is none."""
     reason = "" if isinstance(picture, str) else "no file" if not tile.path else "not drawn"
     if isinstance(picture, UnreadablePicture):
         reason = f"the file {picture.reason}" if os.path.exists(tile.path) else "the file is missing"

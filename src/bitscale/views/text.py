@@ -7,7 +7,7 @@ import shlex
 
 
 def visible(text: str) -> str:
-    """What cannot be seen, and bytes that are no UTF-8, as backslash escapes."""
+    """The text with characters that cannot be seen, and bytes that are no UTF-8, as backslash escapes."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 

@@ -5,6 +5,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -28,13 +29,11 @@ def photos(tmp_path):
 
 
 @pytest.fixture
-def open_to_all(tmp_path):
-    """A folder that others can come to."""
-    at = tmp_path
-    while at != at.parent and at.owner() != "nobody" and str(at).count("/") > 1:
-        at.chmod(at.stat().st_mode | 0o055)
-        at = at.parent
-    return tmp_path
+def open_to_all():
+    """A folder that others can come to: not one of pytest's, which any other run of it closes to others again."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 @pytest.mark.slow

@@ -1,1 +1,1 @@
-"""What a collection holds more than once, how alike it is, and a plan that leaves the decision to a person."""
+"""Duplicates in a collection: finding them, how alike they are, and a plan that leaves the decision to a person."""

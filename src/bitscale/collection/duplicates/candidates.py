@@ -35,8 +35,8 @@ def candidates(index: Index, ids: Int, packed: U8, sights: Sights, within: float
 
     within   share of the largest distance up to which codes are near; None: as near as few random pairs are
     """
-    lots = [np.empty((0, 2), np.int64), *by_code(index, ids, packed, within, tell), *by_hash(ids, sights, tell)]
-    pairs = np.sort(np.concatenate(lots), axis=1)
+    blocks = [np.empty((0, 2), np.int64), *by_code(index, ids, packed, within, tell), *by_hash(ids, sights, tell)]
+    pairs = np.sort(np.concatenate(blocks), axis=1)
     return np.unique(pairs[pairs[:, 0] != pairs[:, 1]], axis=0)
 
 
@@ -56,7 +56,7 @@ def by_code(index: Index, ids: Int, packed: U8, within: float | None, tell: Prog
 
 
 def near_distance(codes: Codes) -> float:
-    """The distance that a share KIN of random pairs of different items stays below, or of LEAST where that is more."""
+    """The distance below which a share KIN of random pairs of different items lies; at least LEAST of them."""
     share = min(max(KIN, 2 * LEAST / (len(codes) * (len(codes) - 1))), 1.0)
     rng = np.random.default_rng(SEED)
     first, second = rng.integers(0, len(codes), (2, PAIRS))
@@ -68,10 +68,10 @@ def near_distance(codes: Codes) -> float:
 def by_hash(ids: Int, sights: Sights, tell: Progress) -> Iterator[Int]:
     """Pairs whose hashes are near, one side laid down in each of the eight ways."""
     there, hashes = [], []  # of all pictures with something on them
-    for some, looks in sights.chunks(ids):
+    for ids_here, looks in sights.chunks(ids):
         grey = looks.grey
         full = grey.std(axis=(1, 2)) > FLAT
-        there.append(some[full])
+        there.append(ids_here[full])
         ways = [perceptual_hashes(np.ascontiguousarray(laid(grey[full], form))) for form in range(len(FORMS))]
         hashes.append(np.stack(ways, axis=1))  # (n, 8, 8)
     if not there or sum(map(len, there)) < 2:

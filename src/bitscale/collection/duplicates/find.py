@@ -57,7 +57,7 @@ class Duplicates:
 
 @dataclass
 class Links:
-    """Which items are copies or variants of which, with how the second differs from the first."""
+    """Pairs of items that are copies or variants, each with how the second differs from the first."""
 
     near: dict[int, dict[int, str]] = field(default_factory=lambda: defaultdict(dict))
     related: dict[int, dict[int, str]] = field(default_factory=lambda: defaultdict(dict))
@@ -65,7 +65,7 @@ class Links:
     compared: set[tuple[int, int]] = field(default_factory=set)
 
     def add(self, pairs: Int, likeness: Likeness, close: NDArray[np.bool_]) -> None:
-        """Take in what pairs of ids (n, 2) are to each other; `close`: by their hashes."""
+        """Add pairs of ids (n, 2) with what was found of them; `close`: their hashes are near, too."""
         perhaps = (likeness.kind == PERHAPS) & close  # whatever their colours: light that is clipped changes them
         for row in np.flatnonzero((likeness.kind >= VARIANT) | perhaps).tolist():
             first, second = pairs[row].tolist()
@@ -162,11 +162,11 @@ def link(links: Links, pairs: Int, sights: Sights, tell: Progress) -> None:
     """Compare the pictures of candidate pairs, and join those that are copies or related."""
     links.compared |= {(first, second) for first, second in pairs.tolist()}
     for start in range(0, len(pairs), SOME):
-        some = pairs[start : start + SOME]
-        first, second = sights.of(some[:, 0]), sights.of(some[:, 1])
+        block = pairs[start : start + SOME]
+        first, second = sights.of(block[:, 0]), sights.of(block[:, 1])
         likeness = compare(first, second)
-        links.add(some, likeness, close_by_hash(first, second, likeness))
-        tell("comparing pictures", start + len(some), len(pairs))
+        links.add(block, likeness, close_by_hash(first, second, likeness))
+        tell("comparing pictures", start + len(block), len(pairs))
 
 
 def close_by_hash(first: Looks, second: Looks, likeness: Likeness) -> NDArray[np.bool_]:
@@ -196,10 +196,10 @@ def sort_links(collection: Pictures, links: Links, sights: Sights, duplicates: D
 
 
 def members_of(items: dict[int, Item], sights: Sights) -> dict[int, Member]:
-    """Items with what was seen of them."""
+    """The `Member` of each item, with what its look tells."""
     members = {}
-    for some, looks in sights.chunks(np.array(list(items), np.int64)):
-        rows = zip(some.tolist(), in_colour(looks).tolist(), framed(looks).tolist(), strict=True)
+    for ids_here, looks in sights.chunks(np.array(list(items), np.int64)):
+        rows = zip(ids_here.tolist(), in_colour(looks).tolist(), framed(looks).tolist(), strict=True)
         for id, colour, frame in rows:
             members[id] = Member(items[id], *sights.sizes[id], colour=colour, frame=frame)
     return members

@@ -23,7 +23,7 @@ CENTRAL = 0.9  # of the most that a picture of the group is like the others: as 
 
 @dataclass(frozen=True)
 class Member:
-    """A picture of a group, and what was seen of it."""
+    """A picture of a group, with what its look tells."""
 
     item: Item
     width: int = 0  # 0: not known

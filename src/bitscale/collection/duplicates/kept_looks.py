@@ -52,7 +52,7 @@ class Shelf:
         self.waiting = []
 
     def take(self) -> Generator[Seen | None, None, None]:
-        """What earlier calls put here, in order, up to the first file that is missing or damaged."""
+        """The looks that earlier calls put here, in order, up to the first file that is missing or damaged."""
         while (arrays := kept_arrays(self.folder, self.stretches)) is not None and "looks" in arrays:
             self.stretches += 1
             sizes, read_at_all = arrays["sizes"].tolist(), arrays["read"].tolist()
@@ -63,7 +63,7 @@ class Shelf:
 def kept_looks(
     files: Sequence[tuple[str, bytes | None]], workers: int | None = None
 ) -> Generator[Seen | None, None, None]:
-    """What is seen of pictures in order, of each its path and content; what a stopped call has seen is not read anew.
+    """The looks of pictures, given by path and content, in order; those that a stopped call kept are not read anew.
 
     None stands for a picture that cannot be read, or whose file holds another content.
     """

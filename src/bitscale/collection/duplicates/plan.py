@@ -1,4 +1,4 @@
-"""What could be done about duplicates, written down for a person to decide: JSON, CSV or a shell script.
+"""A plan of what to do about duplicates, for a person to decide on: JSON, CSV or a shell script.
 
 The script does nothing as it is written: every command in it is a comment. Related pictures get no command at all. A
 command, once freed, looks first whether both files are still those that were compared, by their SHA-256.
@@ -77,7 +77,7 @@ def member_dict(member: Member) -> dict[str, Any]:
 
 
 def check_plan(path: Path, by: By = "rm", to: Path | None = None) -> None:
-    """Refuse, before any work, what could not be written in the end."""
+    """Refuse, before any work, a plan whose ending, command or folder would not do."""
     if by not in WAY_BACK:
         raise InputError(f"a plan's commands are by {', '.join(WAY_BACK)}. Got {by!r}.")
     if (by == "mv") != (to is not None):

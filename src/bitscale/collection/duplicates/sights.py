@@ -95,5 +95,5 @@ class Sights:
         """The ids that have a look, some at a time, and their looks."""
         there = ids[[id in self.sizes for id in ids.tolist()]] if len(ids) else ids
         for start in range(0, len(there), CHUNK):
-            some = there[start : start + CHUNK]
-            yield some, self.of(some)
+            chunk = there[start : start + CHUNK]
+            yield chunk, self.of(chunk)

@@ -1,4 +1,4 @@
-"""What changed in folders of pictures since a collection last saw them; files that did not are never opened."""
+"""Changes in folders of pictures since a collection last saw them; files that did not change are never opened."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Known(NamedTuple):
 
 @dataclass
 class Plan:
-    """What there is to do."""
+    """The work of a sync: pictures that are new, changed, moved, missing or unchanged."""
 
     new: list[Found] = field(default_factory=list)
     changed: list[tuple[Found, Known]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Taking pictures into a collection that keeps codes only: nothing of a file but its code and what its owner says.
+"""Taking pictures into a collection that keeps codes only: of a file no more than its code and the owner's words.
 
 Such a collection knows no file again: every picture given is added, also one that was given before.
 """
@@ -39,13 +39,13 @@ def take_codes(
     if paths:
         note_versions(collection)
     with closing(encode_files(collection.hasher, paths, workers=workers, batch=batch, limits=limits)) as batches:
-        for some in batches:
-            told = [owner(paths[place]) for place in some.places]
-            items = [NewItem(labels=tuple(labels), metadata=metadata) for labels, metadata in told]
+        for encoded in batches:
+            words = [owner(paths[place]) for place in encoded.places]
+            items = [NewItem(labels=tuple(labels), metadata=metadata) for labels, metadata in words]
             if items:
-                collection.apply(codes=some.codes, items=items)
-            unread += [Skipped(paths[place], 0, 0, error.reason) for place, error in some.broken]
-            added, done = added + len(items), done + len(some)
+                collection.apply(codes=encoded.codes, items=items)
+            unread += [Skipped(paths[place], 0, 0, error.reason) for place, error in encoded.broken]
+            added, done = added + len(items), done + len(encoded)
             if progress:
                 progress(done, len(paths))
     return added, unread

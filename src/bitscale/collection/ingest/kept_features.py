@@ -58,7 +58,7 @@ def forget_left(home: Path) -> bool:
 
 @contextmanager
 def kept_features(path: Path | None, features: str) -> Iterator[Sample]:
-    """What an interrupted run left, to be added to: written down if the block is interrupted, gone once it ends."""
+    """The features that an interrupted run left, to be added to: written if the block is interrupted, else removed."""
     known: Sample = {} if path is None else _read(path, features)
     before = len(known)
     try:
@@ -80,10 +80,10 @@ def encode_or_take(
     there = [i for i, file in enumerate(files) if file in known] if isinstance(hasher, ClassicalHasher) else []
     for start in range(0, len(there), BATCH):
         places = there[start : start + BATCH]
-        some = [known[files[i]] for i in places]
+        looked = [known[files[i]] for i in places]
         assert isinstance(hasher, ClassicalHasher)
-        codes = hasher.encode_vectors(np.stack([one.values for one in some]))
-        yield Batch(places, [one.picture for one in some], codes, [])
+        codes = hasher.encode_vectors(np.stack([one.values for one in looked]))
+        yield Batch(places, [one.picture for one in looked], codes, [])
     taken = set(there)
     left = [i for i in range(len(files)) if i not in taken]
     if not left:
@@ -119,7 +119,7 @@ def _is_bytes(value: Any) -> bool:
 
 
 def _read(path: Path, features: str) -> Sample:
-    """What is there for these features; a file that cannot be read is as good as none."""
+    """The pictures in the file, if they are of these features; a file that cannot be read counts as empty."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             about, values = json.loads(arrays["told"].tobytes()), np.asarray(arrays["values"], np.float32)

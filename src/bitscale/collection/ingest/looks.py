@@ -28,7 +28,7 @@ def fill_looks(collection: Writable, *, workers: int | None = None, progress: Pr
     Every few hundred are one durable commit: interrupted, it goes on where it stopped.
     """
     missing = without_look(collection)
-    ids, done, kept = list(missing), 0, 0
+    ids, done, written = list(missing), 0, 0
     waiting: list[tuple[int, Seen]] = []
     with closing(decode_files([path for path, _ in missing.values()], FORM, workers=workers)) as pictures:
         for id, picture in zip(ids, pictures, strict=True):
@@ -37,8 +37,8 @@ def fill_looks(collection: Writable, *, workers: int | None = None, progress: Pr
                 waiting.append((id, Seen(picture.width, picture.height, picture.look, picture.exif)))
             if waiting and (len(waiting) == COMMIT or done == len(ids)):
                 collection.keep_looks([one for one, _ in waiting], [seen for _, seen in waiting])
-                kept += len(waiting)
+                written += len(waiting)
                 waiting = []
             if progress:
                 progress(done, len(ids))
-    return kept
+    return written

@@ -22,7 +22,7 @@ from bitscale.pictures.listing import Found
 
 @dataclass
 class Reindexed:
-    """What a reindex did: pictures encoded now, encoded by a run before, and items dropped, with the reasons."""
+    """The outcome of a reindex: pictures encoded now, those of an earlier run, and items dropped, with reasons."""
 
     encoded: int = 0
     resumed: int = 0
@@ -71,9 +71,9 @@ def reindex(
     files = [Found(item.path, item.size, item.modified) for item in todo]
     how = {"workers": workers, "batch": batch, "limits": limits}
     with closing(encode_or_take(hasher, files, known or {}, **how)) as batches:
-        for some in batches:
-            report.encoded += _stage(collection, hasher, some, todo, left)
-            done += len(some)
+        for encoded in batches:
+            report.encoded += _stage(collection, hasher, encoded, todo, left)
+            done += len(encoded)
             if progress:
                 progress(done, len(items))
     _finish(collection, hasher, left, len(items), drop_missing)

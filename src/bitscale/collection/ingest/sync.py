@@ -36,7 +36,7 @@ Metadata = Mapping[str, Any] | Callable[[str], Mapping[str, Any]]
 
 @dataclass
 class Changes:
-    """What a sync did: numbers of pictures, and the files it had to leave out, with their reasons."""
+    """The outcome of a sync: numbers of pictures, and the files it had to leave out, with reasons."""
 
     added: int = 0
     updated: int = 0
@@ -100,9 +100,9 @@ def sync(
     how: dict[str, Any] = {"workers": workers, "batch": batch, "limits": limits, "places": places}
     seen = {} if places or known is None else known  # where a picture was taken is not known of these
     with closing(encode_or_take(hasher, files, seen, **how)) as batches:
-        for some in batches:
-            _commit(collection, some, todo, _Owner(collection, labels, metadata), plan, changes)
-            done += len(some)
+        for encoded in batches:
+            _commit(collection, encoded, todo, _Owner(collection, labels, metadata), plan, changes)
+            done += len(encoded)
             if progress:
                 progress(done, len(todo))
     changes.skipped.sort(key=lambda one: one.path)
@@ -121,22 +121,22 @@ def _codes_only(
 ) -> Changes:
     def owner(path: str) -> tuple[Sequence[str], Mapping[str, Any]]:
         named = labels(path) if callable(labels) else labels
-        told = metadata(path) if callable(metadata) else metadata
-        return named or (), told or {}
+        own = metadata(path) if callable(metadata) else metadata
+        return named or (), own or {}
 
     added, unread = take_codes(collection, roots, owner, workers=workers, batch=batch, limits=limits, progress=progress)
     return Changes(added=added, skipped=unread)
 
 
 class _Owner:
-    """What the owner says about a picture: given with this call, or kept from before."""
+    """The owner's labels and metadata of a picture: given with this call, or kept from before."""
 
     def __init__(self, collection: Writable, labels: Labels | None, metadata: Metadata | None) -> None:
         self.collection, self.labels, self.metadata = collection, labels, metadata
 
     def item(self, path: str, picture: Picture, before: Known | None) -> NewItem:
         """The item of a picture."""
-        kept: NewItem = self._back(picture.content) if before is None else self.collection.item(before.id)
+        known: NewItem = self._back(picture.content) if before is None else self.collection.item(before.id)
         labels = self.labels(path) if callable(self.labels) else self.labels
         metadata = self.metadata(path) if callable(self.metadata) else self.metadata
         return NewItem(
@@ -144,12 +144,12 @@ class _Owner:
             picture.content,
             in_range(picture.size),
             in_range(picture.modified),
-            kept.labels if labels is None else tuple(labels),
-            kept.metadata if metadata is None else metadata,
+            known.labels if labels is None else tuple(labels),
+            known.metadata if metadata is None else metadata,
         )
 
     def _back(self, content: bytes) -> NewItem:
-        """What was said of a picture that was removed, where it comes back."""
+        """Labels and metadata of a picture that was removed once, where it comes back."""
         labels, metadata = self.collection.words_of(content) or ((), {})
         return NewItem(labels=labels, metadata=metadata)
 
@@ -189,8 +189,8 @@ def _commit(
     for row, (place, picture) in enumerate(zip(batch.places, batch.pictures, strict=True)):
         file, before = todo[place]
         if before is not None and before.content == picture.content:
-            kept = _plain(collection.item(before.id))
-            update.append((before.id, replace(kept, size=in_range(picture.size), modified=in_range(picture.modified))))
+            item = _plain(collection.item(before.id))
+            update.append((before.id, replace(item, size=in_range(picture.size), modified=in_range(picture.modified))))
             continue
         rows.append(row)
         items.append(owner.item(file.path, picture, before))

@@ -13,7 +13,7 @@ _LIBRARIES = ("Pillow", "numpy", "onnxruntime", "torch", "pillow-heif")
 
 
 def versions_here() -> str:
-    """What encodes pictures here, in one line."""
+    """The versions of the libraries that encode pictures here, in one line."""
     named = [f"bitscale {__version__}"]
     for library in _LIBRARIES:
         try:
@@ -24,7 +24,7 @@ def versions_here() -> str:
 
 
 def read_versions(notes: dict[str, str]) -> list[str]:
-    """What encoded the pictures of a collection; nothing where that was not noted."""
+    """The versions that encoded the pictures of a collection; none where that was not noted."""
     try:
         known = json.loads(notes.get(NOTE, "[]"))
     except (ValueError, RecursionError):
@@ -33,7 +33,7 @@ def read_versions(notes: dict[str, str]) -> list[str]:
 
 
 def note_versions(collection: Writable, *, anew: bool = False) -> None:
-    """Keep with the collection what encodes its pictures now; `anew`: all of its codes were just made."""
+    """Note with the collection which versions encode its pictures now; `anew`: all of its codes were just made."""
     known = read_versions(collection.notes())
     now = list(dict.fromkeys([*([] if anew else known), versions_here()]))
     if now != known:

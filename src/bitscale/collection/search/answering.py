@@ -1,10 +1,10 @@
-"""Answering: what can be asked of a collection wherever it is, in a folder or on an engine."""
+"""Answering: searching a collection and learning from marks, be it in a folder or on an engine."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,7 @@ from bitscale.collection.search.queries import Query, Searchable
 from bitscale.collection.search.results import Results
 from bitscale.collection.search.searcher import Searcher, Wanted
 from bitscale.collection.store.whole import whole
+from bitscale.collection.where import Where
 from bitscale.errors import InputError
 from bitscale.feedback import Learned, learn
 from bitscale.hashers import Hasher
@@ -59,7 +60,7 @@ class Answering:
         *,
         text: str | Sequence[str] | None = None,
         bits: int | None = None,
-        where: Any = None,
+        where: Where | None = None,
         radius: int | None = None,
         max_distance: float | None = None,
         weights: ArrayLike | None = None,
@@ -103,23 +104,27 @@ class Answering:
 
     def learn(
         self,
-        query: int | Codes | Relaxed,
+        query: int | Codes | Relaxed | Query,
         right: ArrayLike = (),
         wrong: ArrayLike = (),
         *,
         bits: int | None = None,
         weights: ArrayLike | None = None,
     ) -> Learned:
-        """What marks make of a query: search with its `codes` and `weights`. Nothing is kept.
+        """The code and bit weights by which a marked query finds more of what was called right. Nothing is kept.
 
-        query   an item's id, a code, or relaxed values, which tell most
+        query   an item's id, a code, relaxed values, which tell most, or a `Query`
         right   ids of items that are what was searched for; `wrong` those that are not
-        bits    as the searches compare
+        bits    how many bits the searches compare
         """
-        asked, says = self._asked(query), self._said(right, wrong)
-        return learn(asked, self.index.get(says[0]), self.index.get(says[1]), bits=bits, weights=weights)
+        asked, (good, bad) = self._asked(query), self._marked(right, wrong)
+        return learn(asked, self.index.get(good), self.index.get(bad), bits=bits, weights=weights)
 
-    def _asked(self, query: int | Codes | Relaxed) -> Codes | Relaxed:
+    def _asked(self, query: int | Codes | Relaxed | Query) -> Codes | Relaxed:
+        """The one query that marks are about, as a code or relaxed values."""
+        if isinstance(query, Query):
+            encoded = self._searcher.encode(query)
+            return encoded.codes if encoded.relaxed is None else encoded.relaxed
         if isinstance(query, Codes | Relaxed):
             check_same_space(query, self.index, "this collection")
             if len(query) != 1:
@@ -127,7 +132,8 @@ class Answering:
             return query
         return self.index.get([int(query)])
 
-    def _said(self, right: ArrayLike, wrong: ArrayLike) -> tuple[Sequence[int], Sequence[int]]:
+    def _marked(self, right: ArrayLike, wrong: ArrayLike) -> tuple[Sequence[int], Sequence[int]]:
+        """Checked ids, ascending: of items called right, and of those called wrong."""
         lists = check_ids(right), check_ids(wrong)
         both = np.intersect1d(*lists)
         if both.size:

@@ -69,7 +69,7 @@ class Cutoff:
 
 @dataclass(frozen=True, eq=False)
 class Standard:
-    """What a collection's own codes look like at one length: a sample of them, and how near its items are."""
+    """Statistics of a collection's own codes at one length: a sample of them, and how near items are to one another."""
 
     n_items: int
     weights: Float  # (bits,)
@@ -115,11 +115,11 @@ class Standards:
     def of(self, index: Index, next_id: int, bits: int) -> Standard:
         """The standard at a length; measured where none is kept. All ids are below `next_id`."""
         key = index.model, bits
-        kept = self._kept.get(key)
-        if kept is None or abs(len(index) - kept.n_items) > DRIFT * kept.n_items:
-            kept = measure(index, next_id, bits)
-            self._kept[key] = kept
-        return kept
+        standard = self._kept.get(key)
+        if standard is None or abs(len(index) - standard.n_items) > DRIFT * standard.n_items:
+            standard = measure(index, next_id, bits)
+            self._kept[key] = standard
+        return standard
 
 
 def measure(index: Index, next_id: int, bits: int) -> Standard:

@@ -17,6 +17,7 @@ from bitscale.collection.segments.serving import UNKNOWN, Serving
 from bitscale.collection.store import rows as store
 from bitscale.collection.store.database import Database
 from bitscale.collection.store.seen import has_seen, read_seen
+from bitscale.collection.where import Where
 from bitscale.index.base import Index
 
 MOST_LOOKS = 5_000  # items found whose looks are read, so that copies can be told
@@ -61,7 +62,7 @@ class Files:
         with self._database.reading():
             yield
 
-    def narrowed(self, where: Any) -> tuple[object, int]:
+    def narrowed(self, where: Where) -> tuple[object, int]:
         """The items for which a condition holds, as a filter."""
         ids = self._select(where)
         return self._serving.index.prepare(ids), len(ids)

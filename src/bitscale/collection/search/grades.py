@@ -1,4 +1,4 @@
-"""Grades: what a match is to the query, in words that people can believe.
+"""Grades: whether a match is a copy of the query, of the same kind, or neither.
 
 copy         the same picture, seen by laying small copies of both over each other (`looks.likeness`): whole, or with
              something done to it

@@ -76,7 +76,7 @@ class Match:
 
     @property
     def grade(self) -> Grade:
-        """What it is to the query: a copy, of the same kind, unlike; or codes cannot tell. See `grades`."""
+        """Whether it is a copy of the query, of the same kind, unlike it, or codes cannot tell. See `grades`."""
         if self._row.query.text:
             return "cannot tell"  # limits are those between pictures
         copy = True if self.itself else self._row.copies[self._place]
@@ -84,7 +84,7 @@ class Match:
 
     @property
     def decided(self) -> Decided:
-        """What put it in its place: that it is the item itself, its distance, or what decided a tie. See `order`."""
+        """Why it stands in its place: "itself", "distance", or what decided a tie. See `order`."""
         return self._row.decided[self._place]
 
 
@@ -97,12 +97,12 @@ class Row(Sequence[Match]):
         self._near = results.near(place)
         self._ids = [id for id, _, _, _ in self._near]
         there = set(self._ids)
-        told = zip(results.hits[place], results.decided[place], strict=True)
-        self.decided = tuple(decided for (id, _), decided in told if id in there)
+        decided_by_hit = zip(results.hits[place], results.decided[place], strict=True)
+        self.decided = tuple(decided for (id, _), decided in decided_by_hit if id in there)
 
     @property
     def name(self) -> str:
-        """What was searched for, to show."""
+        """The name of the query, to show."""
         return self.query.name
 
     @overload

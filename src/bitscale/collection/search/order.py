@@ -30,7 +30,7 @@ ROWS = 256  # queries whose ties are fetched at a time
 
 
 class Overtaken(Exception):
-    """What was found was removed before it could be put in order: look again."""
+    """Items found were removed before they could be put in order: search again."""
 
 
 class Ask(Protocol):
@@ -50,7 +50,7 @@ class Ordered:
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """What ties are decided by."""
+    """How ties are decided: by relaxed queries, by full codes, or by ids."""
 
     index: Index
     codes: Codes  # of the queries
@@ -78,7 +78,7 @@ class Ranking:
         return ids[order], distances[order], decided
 
     def _keys(self, row: int, ids: Int) -> dict[Decided, Float]:
-        """What tells items apart that are at one distance."""
+        """For items at one distance, the keys that put them in order."""
         try:
             items, weights = self.index.get(ids), self.index.bit_weights
         except InputError:  # removed since they were found
@@ -95,7 +95,7 @@ class Ranking:
 
     @staticmethod
     def _reasons(order: Int, is_own: Any, distances: Float, keys: dict[Decided, Float]) -> list[Decided]:
-        """For every place what tells it from the neighbour it ties with, or that it ties with none."""
+        """For every place, the key by which it differs from the neighbour it ties with; "distance" without a tie."""
         reasons: list[Decided] = []
         for place, at in enumerate(order.tolist()):
             if is_own[at]:
@@ -106,10 +106,10 @@ class Ranking:
                 for other in (order[place - 1] if place else -1, order[place + 1] if place + 1 < len(order) else -1)
                 if other >= 0 and not is_own[other] and distances[other] == distances[at]
             ]
-            told: list[Decided] = [
+            deciding: list[Decided] = [
                 next((name for name, key in keys.items() if key[other] != key[at]), "id") for other in ties
             ]
-            reasons.append(max(told, key=["relaxed query", "full code", "id"].index) if told else "distance")
+            reasons.append(max(deciding, key=["relaxed query", "full code", "id"].index) if deciding else "distance")
         return reasons
 
 
@@ -127,15 +127,15 @@ def ordered_hits(ask: Ask, ranking: Ranking, n: int, k: int, own: list[int | Non
     for row in sorted(set(range(n)) - set(ties)):
         rows[row] = _cut(*ranking.put_in_order(row, *_real(hits, row), own[row]), k)
     for start in range(0, len(ties), ROWS):
-        some = np.array(ties[start : start + ROWS])
-        more = ask(some, k + 2 + TIES)
-        for place, row in enumerate(some.tolist()):
+        open_rows = np.array(ties[start : start + ROWS])
+        more = ask(open_rows, k + 2 + TIES)
+        for place, row in enumerate(open_rows.tolist()):
             rows[row] = _cut(*ranking.put_in_order(row, *_real(more, place), own[row]), k)
     wide = max([k, *(len(ids) for ids, _, _ in rows)])
     ids, distances = np.full((n, wide), -1, np.int64), np.full((n, wide), np.inf)
     for row, (some_ids, some_distances, _) in enumerate(rows):
         ids[row, : len(some_ids)], distances[row, : len(some_ids)] = some_ids, some_distances
-    return Ordered(replace(hits, ids=ids, distances=distances), tuple(tuple(told) for _, _, told in rows))
+    return Ordered(replace(hits, ids=ids, distances=distances), tuple(tuple(reasons) for _, _, reasons in rows))
 
 
 def _as_found(hits: Hits, k: int) -> Ordered:
@@ -145,7 +145,7 @@ def _as_found(hits: Hits, k: int) -> Ordered:
 
 
 class ByIds(Sequence[tuple[Decided, ...]]):
-    """What decided each of the first k places where ids alone tell ties apart; worked out when asked for."""
+    """Why each of the first k places stands there ("distance" or "id"), where ids alone order ties; made on demand."""
 
     def __init__(self, hits: Hits, k: int) -> None:
         self._hits, self._k = hits, k

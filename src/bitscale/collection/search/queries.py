@@ -1,4 +1,4 @@
-"""Queries: what is searched for, from whoever asks to the result, and the one way in which they become codes.
+"""Queries, from whoever asks to the result, and the one way in which they become codes.
 
 A query is a picture's path, the id of an item, an image (an array, or Pillow's), or a code that is there already; for a
 model of one's own vectors (`features="none"`) such vectors; for one of pictures and words together, words. Files of
@@ -36,7 +36,7 @@ GONE = "is not in {}. It may have been removed."
 
 @dataclass(frozen=True)
 class Query:
-    """What is searched for: a name to show, and which item or picture file it is, where it is one."""
+    """A query: a name to show, and the item, the picture file or the words that it stands for."""
 
     name: str
     id: int | None = None  # of the item
@@ -94,7 +94,7 @@ Code = np.ndarray[tuple[int], np.dtype[np.uint8]]  # packed
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What became of the query in a place: its code, with what else is known of it, or the reason why it has none."""
+    """The encoded query of a place: its code, relaxed values and look, or the reason why it has none."""
 
     place: int
     code: Code | None
@@ -154,9 +154,9 @@ class Encoder:
         if not read:
             raise DataError(f"{aside[0].query.name} {aside[0].reason}")
         codes = Codes(packed[read], index.bit_weights, index.model)
-        some = [answers[place] for place in read]
-        seen = tuple(answer.seen for answer in some)
-        return Encoded(tuple(queries[place] for place in read), codes, aside, relaxed_of(some, codes), seen)
+        answered = [answers[place] for place in read]
+        seen = tuple(answer.seen for answer in answered)
+        return Encoded(tuple(queries[place] for place in read), codes, aside, relaxed_of(answered, codes), seen)
 
     def _vectors(self, given: np.ndarray[Any, Any]) -> Encoded:
         """Vectors of one's own, (d,) or (n, d)."""
@@ -214,7 +214,7 @@ class Encoder:
 
 
 def listed(given: One | Iterable[One]) -> tuple[list[Query], dict[int, Pixels]]:
-    """What was given as queries, and the images among them by their place."""
+    """Queries in any form as `Query` objects, and the images among them by their place."""
     image = isinstance(given, np.ndarray) and given.dtype == np.uint8 and given.ndim != 4
     if image or is_pillow(given) or isinstance(given, str | os.PathLike | int | np.integer | Query):
         given = [given]  # type: ignore[list-item]
@@ -271,7 +271,7 @@ def pixels_of(picture: Any, name: str) -> Pixels:
 
 
 def seen_of(image: Pixels) -> Seen:
-    """What is seen of an image, (H, W), (H, W, 1) or (H, W, 3)."""
+    """Size and look of an image, (H, W), (H, W, 1) or (H, W, 3)."""
     from PIL import Image
 
     flat = image.reshape(image.shape[:2]) if image.ndim == 2 or image.shape[2] == 1 else image

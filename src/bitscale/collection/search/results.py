@@ -83,13 +83,13 @@ class Results(Sequence[Row]):
         return float(self._weights[: self.bits].sum())
 
     def near(self, query: int) -> list[tuple[int, float, float, Item]]:
-        """What is near to a query: ids, distances, their shares of the largest distance, and items."""
+        """The matches of a query as arrays: ids, distances, their shares of the largest distance, and items."""
         most, items = self.largest(query), self.items
         return [(id, d, min(d / most, 1.0) if most else 0.0, items[id]) for id, d in self.hits[query] if id in items]
 
     @property
     def names(self) -> list[str]:
-        """What was searched for, to show."""
+        """The names of the queries, to show."""
         return [query.name for query in self.queries]
 
     @property

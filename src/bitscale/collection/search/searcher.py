@@ -17,6 +17,7 @@ from bitscale.collection.search.order import Ordered, Overtaken, Ranking, ordere
 from bitscale.collection.search.queries import Encoded, Encoder, Searchable
 from bitscale.collection.search.results import Results
 from bitscale.collection.search.source import Source, Told
+from bitscale.collection.where import Where
 from bitscale.errors import BitscaleError, FileError, ModelMismatch
 from bitscale.hashers import Hasher
 from bitscale.index.base import Hits, Index, check_k
@@ -33,7 +34,7 @@ class Wanted:
 
     k: int = 10
     bits: int | None = None  # None: all
-    where: Any = None
+    where: Where | None = None
     radius: int | None = None
     max_distance: float | None = None
     weights: ArrayLike | None = None  # None: the model's
@@ -50,8 +51,8 @@ class Wanted:
         most = check_k(self.k, len(codes))
 
         def nearest(rows: Int, k: int) -> Hits:
-            some = codes if len(rows) == len(codes) else codes[rows]
-            return index.search(some, k, bits=self.bits, where=among, weights=self._weights_of(rows))
+            asked_codes = codes if len(rows) == len(codes) else codes[rows]
+            return index.search(asked_codes, k, bits=self.bits, where=among, weights=self._weights_of(rows))
 
         return ordered_hits(nearest, ranking, len(codes), most, own)
 
@@ -99,17 +100,22 @@ class Searcher:
         """End the processes that read pictures."""
         self._encoder.close()
 
+    def encode(self, queries: Searchable) -> Encoded:
+        """Codes of queries, made as a search would make them."""
+        return self._encoder.encode(queries)
+
     def search(
-        self, given: Searchable, wanted: Wanted, *, skip_unread: bool = False, progress: Progress | None = None
+        self, queries: Searchable, wanted: Wanted, *, skip_unread: bool = False, progress: Progress | None = None
     ) -> Results:
         """The matches of every query; see `Collection.search`."""
+        queries = list(queries) if isinstance(queries, Iterator) else queries  # it may be encoded twice
         for last in (False, True):
             try:
-                encoded = self._encoder.encode(given, skip_unread=skip_unread, progress=progress)
+                encoded = self._encoder.encode(queries, skip_unread=skip_unread, progress=progress)
                 answer = self._look(encoded, wanted)
                 break
             except ModelMismatch:  # the collection changed its model meanwhile: encode by the new one
-                if last or isinstance(given, Codes | Relaxed):
+                if last or isinstance(queries, Codes | Relaxed):
                     raise
         told = answer.told
         bits = told.version.index.n_bits if wanted.bits is None else wanted.bits
@@ -141,7 +147,7 @@ class Searcher:
         return answer
 
     def _once(self, encoded: Encoded, wanted: Wanted, known: object, *, hold: bool) -> tuple[Answer, bool]:
-        """What is found, and whether codes, condition and rows are of one version; `hold` sees to that.
+        """An answer, and whether its codes, condition and rows are of one version; `hold` sees to that.
 
         `known` is where the source stood when it was last looked at: then that is not looked up beforehand.
         """
@@ -162,7 +168,7 @@ class Searcher:
             for query in encoded.queries
         ]
 
-    def _among(self, where: Any, state: object) -> tuple[object, int]:
+    def _among(self, where: Where, state: object) -> tuple[object, int]:
         """The filter for `where` and how many it lets through; kept until the next commit, or another thread's."""
         key = repr(where), state
         last, prepared, passing = self._filter

@@ -1,16 +1,17 @@
-"""Source: what a search asks of whatever holds a collection, be it a folder or an engine."""
+"""Source: the interface through which a search reads a collection, be it in a folder or on an engine."""
 
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from bitscale.collection.items import Item
 from bitscale.collection.search.explain import Standards
 from bitscale.collection.search.version import Version
 from bitscale.collection.store.seen import Seen
+from bitscale.collection.where import Where
 from bitscale.index.base import Index
 from bitscale.index.engines.address import Address
 from bitscale.pictures.pool import Pool
@@ -18,7 +19,7 @@ from bitscale.pictures.pool import Pool
 
 @dataclass(frozen=True, eq=False)
 class Told:
-    """What is known of items found: their rows, what was seen of them, and the version all are of."""
+    """Items that were found: their rows, their looks, and the version of the collection that all are of."""
 
     items: dict[int, Item]
     seen: dict[int, Seen]
@@ -39,7 +40,7 @@ class Source(Protocol):
 
     @property
     def known(self) -> object | None:
-        """What the last `refresh` answered, where the index still shows that; None where one has to look."""
+        """The answer of the last `refresh` while the index still shows that state; else None: ask again."""
 
     def refresh(self) -> object:
         """Come level with what was committed; equal to an earlier answer where nothing was."""
@@ -50,11 +51,11 @@ class Source(Protocol):
     def held(self) -> AbstractContextManager[object]:
         """A while in which one version is seen, whatever others do."""
 
-    def narrowed(self, where: Any) -> tuple[object, int]:
+    def narrowed(self, where: Where) -> tuple[object, int]:
         """A filter for the index, and how many items it lets through."""
 
     def at_path(self, path: str) -> int | None:
         """The item of a picture file."""
 
     def told(self, ids: list[int], standards: Standards, pool: Pool) -> Told:
-        """What is known of items found."""
+        """The rows and looks of items that were found."""

@@ -14,7 +14,7 @@ from bitscale.pictures.pool import Pool
 
 @dataclass(frozen=True, eq=False)
 class Version:
-    """What is needed of a collection after a search; still there when the collection has changed or is closed."""
+    """The parts of a collection that results need after a search, also when it has changed or is closed."""
 
     path: Path | Address  # of the collection
     index: Index  # a snapshot that later changes do not reach, of all codes or at least of those found

@@ -42,8 +42,8 @@ class Manifest:
 
 def write_manifest(connection: apsw.Connection, manifest: Manifest) -> None:
     """Add a manifest, within the caller's transaction."""
-    told = {name: value for name, value in asdict(manifest).items() if name not in ("dead", "generation")}
-    body, dead = json.dumps(told, separators=(",", ":")), manifest.dead.astype("<i8").tobytes()
+    fields = {name: value for name, value in asdict(manifest).items() if name not in ("dead", "generation")}
+    body, dead = json.dumps(fields, separators=(",", ":")), manifest.dead.astype("<i8").tobytes()
     crc = checksum(manifest.generation, body, dead)
     connection.execute("INSERT INTO manifest VALUES (?, ?, ?, ?)", (manifest.generation, body, dead, crc))
 
@@ -65,11 +65,11 @@ def parsed(generation: int, body: str, dead: bytes, crc: int) -> Manifest | Corr
     try:
         if checksum(generation, body, dead) != crc:
             raise ValueError("its checksum is wrong")
-        told = json.loads(body)
-        model, weights, sealed = told["model"], told["bit_weights"], told["sealed"]
+        content = json.loads(body)
+        model, weights, sealed = content["model"], content["bit_weights"], content["sealed"]
         if not isinstance(model, str) or not _is_count(sealed) or not isinstance(weights, list):
             raise ValueError("it does not say which codes it is about")
-        segments = tuple(_segment(one) for one in told["segments"])
+        segments = tuple(_segment(one) for one in content["segments"])
         weights = tuple(descending([float(weight) for weight in weights]).tolist())
         ids = np.frombuffer(dead, "<i8").astype(np.int64)
         return Manifest(model, weights, sealed, segments, ids, generation)
@@ -77,8 +77,8 @@ def parsed(generation: int, body: str, dead: bytes, crc: int) -> Manifest | Corr
         return CorruptFile(f"manifest {generation} is damaged ({error})")
 
 
-def _segment(told: dict[str, Any]) -> SegmentFile:
-    segment = SegmentFile(**told)
+def _segment(described: dict[str, Any]) -> SegmentFile:
+    segment = SegmentFile(**described)
     name_fits = isinstance(segment.name, str) and NAME.fullmatch(segment.name)
     if not name_fits or not all(map(_is_count, (segment.items, segment.size, segment.checksum))):
         raise ValueError("a segment of it is none")

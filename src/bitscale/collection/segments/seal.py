@@ -92,22 +92,22 @@ def commit(connection: apsw.Connection, after: Manifest, base: Manifest | None) 
     """
     state = read_state(connection)
     head = replace(after, generation=state.generation + 1)
-    kept = [base.generation] if base else []
+    generations = [base.generation] if base else []
     if base is None:
         write_manifest(connection, head)
-        kept.append(head.generation)
+        generations.append(head.generation)
         head = replace(head, generation=head.generation + 1)
     write_manifest(connection, head)
-    kept.append(head.generation)
-    marks = ", ".join("?" * len(kept))
-    connection.execute(f"DELETE FROM manifest WHERE generation NOT IN ({marks})", kept)
+    generations.append(head.generation)
+    marks = ", ".join("?" * len(generations))
+    connection.execute(f"DELETE FROM manifest WHERE generation NOT IN ({marks})", generations)
     connection.execute("DELETE FROM log WHERE seq <= ?", ((base or head).sealed,))
     write_state(connection, state._replace(generation=head.generation, changes=state.changes + 1))
     return head
 
 
 def tidy(folder: Path, database: Database) -> list[str]:
-    """Remove files that nothing names: those of a seal that was cut short, and those that were replaced."""
+    """Remove files that no manifest names: those of a seal that was cut short, and those that were replaced."""
     with database.reading() as connection:
         manifests = read_manifests(connection)
         if any(isinstance(manifest, CorruptFile) for manifest in manifests):

@@ -54,9 +54,9 @@ class Sealer:
             self._thread.join()
 
     def _run(self) -> None:
-        while (what := self._asked.get()) is not None:
-            if isinstance(what, threading.Event):
-                what.set()
+        while (order := self._asked.get()) is not None:
+            if isinstance(order, threading.Event):
+                order.set()
             elif self._wanted and not self._closed:
                 self._wanted = False  # one run is enough for all who asked before it
                 with self.exclusive:

@@ -1,4 +1,4 @@
-"""Trying again where a writer came in between: what was looked up is gone, and what took its place is there at once."""
+"""Trying again where a writer came in between: a file looked up is gone, and its successor is there already."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TRIES = 10
 
 
 def again(work: Callable[[], T], error: type[Exception], *, overtaken: Callable[[], bool] = lambda: True) -> T:
-    """What `work` returns; after `error` it runs anew, TRIES times in all, as long as `overtaken` holds."""
+    """The result of `work()`; after `error` it is called again, TRIES times in all, as long as `overtaken()`."""
     for _ in range(TRIES - 1):
         try:
             return work()

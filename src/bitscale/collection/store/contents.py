@@ -18,7 +18,7 @@ from bitscale.collection.store.database import Database
 from bitscale.collection.store.facets import Facets, read_facets
 from bitscale.collection.store.seen import exif_column, kept_words, read_looks, read_sizes
 from bitscale.collection.store.whole import whole
-from bitscale.collection.where import EXIF, condition, json_key
+from bitscale.collection.where import EXIF, Where, condition, json_key
 from bitscale.errors import InputError, UnknownItem
 from bitscale.looks.look import Looks
 
@@ -27,7 +27,7 @@ CODES_ONLY = "codes_only"  # the note of a collection that keeps nothing of file
 
 
 class Contents:
-    """What a collection holds, for reading."""
+    """The items of a collection, for reading."""
 
     path: Path
     _database: Database
@@ -63,7 +63,7 @@ class Contents:
             after = page[-1].id
 
     @whole
-    def page(self, after: int, n: int, where: Any = None) -> list[Item]:
+    def page(self, after: int, n: int, where: Where | None = None) -> list[Item]:
         """The next n items by id for which `where` holds, after an id; -1: from the first."""
         sql, values = ("1", ()) if where is None else condition(where)
         with self._database.reading() as connection:
@@ -76,7 +76,7 @@ class Contents:
             return store.find_path(connection, os.path.abspath(path))
 
     @whole
-    def select(self, where: Any) -> Int:
+    def select(self, where: Where) -> Int:
         """The ids of items for which `where` holds, ascending: {"camera": 2, "label": "cat"}. See `where`."""
         sql, values = condition(where)
         with self._database.reading() as connection:

@@ -104,7 +104,7 @@ class Database:
                 self._roll_back(hold)
 
     def at_once(self, read: Callable[[apsw.Connection], Read]) -> Read:
-        """What one statement reads: a version by itself, without beginning and ending a transaction around it."""
+        """Run one statement that reads: a version by itself, without beginning and ending a transaction around it."""
         self._refuse_in_a_fork()
         with translated(self.path), self.lock:
             self._refuse_if_changed()
@@ -230,5 +230,5 @@ def translated(path: Path) -> Iterator[None]:
     except (apsw.SQLError, apsw.MismatchError, apsw.SchemaChangeError) as error:
         raise CorruptFile(f"{path} is not as a collection's should be ({error}). Restore it from a backup.") from error
     except apsw.Error as error:
-        what = f"{type(error).__name__}: {error}"
-        raise FileError(f"{path} cannot be used ({what}). Try again; if it stays so, verify the collection.") from error
+        why = f"{type(error).__name__}: {error}"
+        raise FileError(f"{path} cannot be used ({why}). Try again; if it stays so, verify the collection.") from error

@@ -29,7 +29,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Facets:
-    """What items can be told apart by."""
+    """Labels and metadata of the items, with the number of items that have each."""
 
     labels: tuple[Value, ...]
     fields: tuple[Field, ...]
@@ -48,8 +48,8 @@ def read_facets(connection: apsw.Connection, most: int) -> Facets:
         "GROUP BY each.key ORDER BY count(*) DESC, each.key LIMIT ?",
         (most + 1,),
     ).fetchall()
-    told = tuple(Field(name, count, _values(connection, name, most)) for name, count in fields[:most])
-    return Facets(tuple(Value(*row) for row in labels[:most]), told, max(len(labels), len(fields)) <= most)
+    shown = tuple(Field(name, count, _values(connection, name, most)) for name, count in fields[:most])
+    return Facets(tuple(Value(*row) for row in labels[:most]), shown, max(len(labels), len(fields)) <= most)
 
 
 def _values(connection: apsw.Connection, field: str, most: int) -> tuple[Value, ...]:

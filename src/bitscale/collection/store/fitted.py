@@ -11,8 +11,8 @@ GROWN = 2  # times as many pictures as were fitted on: the codes could be better
 
 def fitted_on(notes: Mapping[str, str]) -> int | None:
     """How many pictures the model was fitted on; None where it came from elsewhere."""
-    said = notes.get(NOTE, "")
-    return int(said) if said.isascii() and said.isdecimal() and len(said) < 10 else None
+    note = notes.get(NOTE, "")
+    return int(note) if note.isascii() and note.isdecimal() and len(note) < 10 else None
 
 
 def outgrown(notes: Mapping[str, str], n_items: int) -> bool:

@@ -1,4 +1,4 @@
-"""What a collection knows of a path besides its items: forgotten with it, so that compaction leaves no trace."""
+"""Forgetting a path: notes on unread files and on folders go with its items, so that compaction leaves no trace."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def forget_below(connection: apsw.Connection, path: str) -> None:
     unread = [(stored_path(one.path),) for one in read_skipped(connection, path)]
     connection.executemany("DELETE FROM skipped WHERE path = ?", unread)
     noted = read_roots(connection)
-    kept = [root for root in noted if not is_below(root, path)]
-    if kept != noted:
-        connection.execute("UPDATE notes SET value = ? WHERE key = ?", (json.dumps(kept), ROOTS))
+    roots = [root for root in noted if not is_below(root, path)]
+    if roots != noted:
+        connection.execute("UPDATE notes SET value = ? WHERE key = ?", (json.dumps(roots), ROOTS))
 
 
 def read_roots(connection: apsw.Connection) -> list[str]:

@@ -50,7 +50,7 @@ class WriterLock:
             self._lock.release()
 
     def holder(self) -> str:
-        """Who holds the lock, for people."""
+        """The process that holds the lock, in words."""
         try:
             who = json.loads((self.folder / HOLDER).read_text())
             return f"process {who['pid']} on {who['host']} ({who['command']}, since {who['since']})"

@@ -136,7 +136,7 @@ def summed(words: U32, start: U32) -> U32:
 
 
 def _page_sums(raw: NDArray[np.uint8], order: str) -> U32:
-    """What each frame itself adds to the checksum: its first 8 bytes and its page; the rest counts 0 times."""
+    """The part of the checksum that each frame adds itself, by its first 8 bytes and its page."""
     factors = np.zeros((WHOLE // 4, 2), np.uint32)
     known = _factors(_PAIRS)[0]
     factors[:2], factors[FRAME // 4 :] = known[:2], known[2:]
@@ -149,7 +149,7 @@ def _own(words: U32, factors: U32) -> U32:
 
 
 def _carried(start: U32, pairs: int) -> U32:
-    """What is left of the checksum begun with, after so many pairs of words."""
+    """The part of the starting checksum that remains after so many pairs of words."""
     power = _factors(pairs)[1]
     with np.errstate(over="ignore"):
         sums: U32 = np.stack([(start * power[i]).sum(axis=1, dtype=np.uint32) for i in (0, 1)], axis=1)

@@ -74,12 +74,12 @@ def take_back(connection: apsw.Connection, mark: int) -> bool:
 
 
 def forget_items(connection: apsw.Connection, ids: Int) -> None:
-    """Forget what was said of items that go, and queries that were such items, within the caller's transaction."""
+    """Forget marks on items that are removed, and marks whose query was one, within the caller's transaction."""
     if not len(ids) or not _there(connection):
         return
     gone = set(ids.tolist())
     for mark in read(connection):
-        right, wrong = ([id for id in said if id not in gone] for said in (mark.right, mark.wrong))
+        right, wrong = ([id for id in marked if id not in gone] for marked in (mark.right, mark.wrong))
         if mark.item in gone or not (right or wrong):
             connection.execute("DELETE FROM marks WHERE mark = ?", (mark.id,))
         elif len(right) + len(wrong) < len(mark.right) + len(mark.wrong):
@@ -100,5 +100,5 @@ def _mark_of(row: Any) -> Mark:
     if len(relaxed) % 4:
         raise CorruptFile(f"mark {number} is cut short. Restore the collection from a backup.")
     values = np.frombuffer(relaxed, "<f4").astype(np.float64)
-    said, against = (tuple(unpacked_ids(ids).tolist()) for ids in (right, wrong))
-    return Mark(number, model, made, item, values, bits, said, against, picture)
+    right_ids, wrong_ids = (tuple(unpacked_ids(ids).tolist()) for ids in (right, wrong))
+    return Mark(number, model, made, item, values, bits, right_ids, wrong_ids, picture)

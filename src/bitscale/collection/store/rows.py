@@ -56,7 +56,7 @@ def read_state(connection: apsw.Connection) -> State:
 
 
 def lost_state() -> CorruptFile:
-    """That the one row which says where a collection stands is not there."""
+    """The error that the one row of `state`, which says where a collection stands, is missing."""
     return CorruptFile("the database has lost its state. Restore the collection from a backup.")
 
 
@@ -71,7 +71,7 @@ def count_change(connection: apsw.Connection) -> None:
 
 
 def count_texts(connection: apsw.Connection) -> None:
-    """Note that something beside codes was changed that the log does not tell, within the caller's transaction."""
+    """Count a change of texts, which the log of codes does not hold, within the caller's transaction."""
     connection.execute(
         "INSERT INTO notes VALUES (?, '1') ON CONFLICT (key) DO UPDATE SET value = CAST(value AS INTEGER) + 1", (TEXTS,)
     )
@@ -204,10 +204,10 @@ def read_rows(connection: apsw.Connection, wanted: Sequence[int], looked: bool |
         query = f"SELECT {COLUMNS}, {exif} FROM items WHERE id BETWEEN ? AND ?"
         return connection.execute(query, (wanted[0], wanted[-1])).fetchall()
     for start in range(0, len(wanted), AT_ONCE):
-        some = list(wanted[start : start + AT_ONCE])
-        places = 1 << (len(some) - 1).bit_length()  # few lengths, so that the same statements are met again
+        chunk = list(wanted[start : start + AT_ONCE])
+        places = 1 << (len(chunk) - 1).bit_length()  # few lengths, so that the same statements are met again
         query = f"SELECT {COLUMNS}, {exif} FROM items WHERE id IN ({', '.join('?' * places)})"
-        rows += connection.execute(query, some + some[-1:] * (places - len(some))).fetchall()
+        rows += connection.execute(query, chunk + chunk[-1:] * (places - len(chunk))).fetchall()
     return rows
 
 

@@ -1,4 +1,4 @@
-"""What was seen of items besides their rows: looks and EXIF, gone with the item; and words kept of removed pictures.
+"""Looks and EXIF of items, which go with the item; and labels and metadata kept of removed pictures.
 
 These tables are made by the first writer that needs them. Collections without them work as before, earlier versions
 ignore them, and a trigger sees to it that whoever deletes an item deletes what was seen of it.
@@ -32,7 +32,7 @@ UNFINISHED_LOOKS = "looks"  # what unfinished work is called in which looks wait
 
 @dataclass(frozen=True)
 class Seen:
-    """What was seen of a picture while it was decoded."""
+    """Size, look and EXIF of a picture, taken while it was decoded."""
 
     width: int
     height: int
@@ -51,7 +51,7 @@ class SeenRow(NamedTuple):
 
 
 def seen_row(id: int, seen: Seen) -> SeenRow:
-    """What was seen as a row; a look that is none is left out."""
+    """Size, look and EXIF as a row; an empty look becomes NULL."""
     exif = json.dumps(dict(seen.exif), sort_keys=True) if seen.exif else None
     look = seen.look if len(seen.look) == LOOK_BYTES else None
     return SeenRow(id, seen.width, seen.height, exif, look)
@@ -63,12 +63,12 @@ def has_seen(connection: apsw.Connection) -> bool:
 
 
 def exif_column(connection: apsw.Connection, looked: bool | None = None) -> str:
-    """An item's EXIF in SQL: nothing where nothing was ever seen; `looked` says so where it is known."""
+    """An item's EXIF in SQL, NULL where the table is missing; `looked`: whether it is there, where that is known."""
     return EXIF if (has_seen(connection) if looked is None else looked) else "NULL"
 
 
 def write_seen(connection: apsw.Connection, rows: Sequence[SeenRow]) -> None:
-    """Keep what was seen of items, within the caller's transaction."""
+    """Write rows of looks and EXIF, within the caller's transaction."""
     if rows:
         connection.execute(TABLES)
         connection.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?, ?, ?)", rows)
@@ -81,9 +81,9 @@ def read_looks(connection: apsw.Connection, ids: Iterable[int]) -> tuple[list[in
     sizes: list[tuple[int, int]] = []
     wanted = list(ids) if has_seen(connection) else []
     for start in range(0, len(wanted), AT_ONCE):
-        some = wanted[start : start + AT_ONCE]
-        query = f"SELECT id, width, height, look FROM seen WHERE look IS NOT NULL AND id IN ({_places(some)})"
-        rows: Any = connection.execute(query, some + some[-1:] * (_padded(len(some)) - len(some))).fetchall()
+        chunk = wanted[start : start + AT_ONCE]
+        query = f"SELECT id, width, height, look FROM seen WHERE look IS NOT NULL AND id IN ({_places(chunk)})"
+        rows: Any = connection.execute(query, chunk + chunk[-1:] * (_padded(len(chunk)) - len(chunk))).fetchall()
         for id, width, height, look in rows:
             there.append(id)
             blobs.append(look)
@@ -101,7 +101,7 @@ def _places(some: Sequence[int]) -> str:
 
 
 def read_seen(connection: apsw.Connection, ids: Iterable[int]) -> dict[int, Seen]:
-    """What was seen of items, as far as it is kept; without EXIF, which stands with the item."""
+    """Sizes and looks of items, as far as they are kept; without EXIF, which stands with the item."""
     there, looks = read_looks(connection, ids)
     rows = zip(there, looks.width.tolist(), looks.height.tolist(), looks.raw, strict=True)
     return {id: Seen(width, height, raw.tobytes(), {}) for id, width, height, raw in rows}

@@ -17,7 +17,7 @@ from bitscale.errors import BitscaleError
 
 
 class Mendable(Protocol):
-    """What can be set right after an interrupt."""
+    """An object that can be set right after an interrupt."""
 
     _interrupted: bool
 

@@ -79,7 +79,7 @@ def _copy_moment(folder: Path, partial: Path, final: Path) -> None:
 
 
 def _manifest(folder: Path, source: Database) -> Manifest:
-    """The manifest that serves: the newest, or the one before where that is damaged."""
+    """The manifest to copy: the newest, or the one before it where the newest is damaged."""
     serving = Serving(folder, source)
     serving.refresh()
     return serving.manifest

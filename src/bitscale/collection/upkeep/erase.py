@@ -25,6 +25,7 @@ from bitscale.collection.marking import Markable
 from bitscale.collection.opened import Opened
 from bitscale.collection.store.seen import UNFINISHED_LOOKS
 from bitscale.collection.upkeep.backup_notes import noted_backups
+from bitscale.collection.where import Where
 from bitscale.data.root import runs_root
 from bitscale.data.unfinished import finished
 from bitscale.errors import BitscaleError
@@ -51,7 +52,7 @@ class Unreached:
 
 @dataclass(frozen=True)
 class Erased:
-    """What was erased, and where it could not be."""
+    """The outcome: items erased, and the backups and engines where something is left."""
 
     removed: int
     caches: int  # files beside the collection
@@ -60,7 +61,7 @@ class Erased:
 
 
 def erase(
-    collection: Markable, where: Any, compact: Callable[[], Any], erase_there: Callable[[], list[Unreached]]
+    collection: Markable, where: Where, compact: Callable[[], Any], erase_there: Callable[[], list[Unreached]]
 ) -> Erased:
     """Remove all items for which `where` holds; when this returns nothing of them is left in the collection.
 

@@ -32,7 +32,7 @@ from bitscale.index.file import file_identity
 
 @dataclass(frozen=True)
 class Verification:
-    """What was found: nothing wrong, or a line for each thing that is."""
+    """The outcome: a line for each problem, and counts."""
 
     problems: list[str]
     facts: dict[str, Any] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Verification:
 
 
 class _Unsound(Exception):
-    """Something is wrong, or seems so because a writer replaced what was being looked at."""
+    """Problems were found, or a writer replaced a file while it was being checked."""
 
     def __init__(self, outcome: Verification) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ def _generation(folder: Path) -> int:
 
 def _verified(folder: Path) -> Verification:
     problems: list[str] = []
-    told: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     try:
         check_log(folder / DATABASE)
         database = Database(folder / DATABASE, read_only=True)
@@ -105,8 +105,8 @@ def _verified(folder: Path) -> Verification:
         with database.reading() as connection:
             if format_of(connection, database.path) == FORMAT:
                 check_origin(database)
-            checks = [_pages(database, connection), _manifests(folder, connection, told), _paths(connection)]
-            for check in (*checks, _agreement(folder, database, connection, told)):
+            checks = [_pages(database, connection), _manifests(folder, connection, facts), _paths(connection)]
+            for check in (*checks, _agreement(folder, database, connection, facts)):
                 try:
                     problems += check
                 except BitscaleError as error:
@@ -117,7 +117,7 @@ def _verified(folder: Path) -> Verification:
         problems.append(str(error))
     finally:
         database.close()
-    return Verification(list(dict.fromkeys(problems)), told)
+    return Verification(list(dict.fromkeys(problems)), facts)
 
 
 def _pages(database: Database, connection: apsw.Connection) -> Iterator[str]:
@@ -178,9 +178,9 @@ def _agreement(folder: Path, database: Database, connection: apsw.Connection, fa
     ids = np.fromiter((id for (id,) in connection.execute("SELECT id FROM items ORDER BY id")), np.int64)
     coded = serving.index.ids()
     facts.update(items=len(ids), n_bits=serving.index.n_bits, model=serving.manifest.model, seq=state.seq)
-    for what, which in (("no code", np.setdiff1d(ids, coded)), ("a code but no row", np.setdiff1d(coded, ids))):
+    for lack, which in (("no code", np.setdiff1d(ids, coded)), ("a code but no row", np.setdiff1d(coded, ids))):
         if len(which):
-            yield f"{len(which)} items have {what}, the first is item {which[0]}"
+            yield f"{len(which)} items have {lack}, the first is item {which[0]}"
     if len(ids) and ids[-1] >= state.next_id:
         yield f"item {ids[-1]} has an id that is still to be given"
 

@@ -69,13 +69,14 @@ def _compared(
     counts["codes_unchecked"] += len(batch) - len(rows)
     if not rows:
         return
-    some = [items[batch.places[row]] for row in rows]
-    differing = _differing(index.get([item.id for item in some]), batch.codes[np.array(rows, np.int64)])
+    drawn = [items[batch.places[row]] for row in rows]
+    differing = _differing(index.get([item.id for item in drawn]), batch.codes[np.array(rows, np.int64)])
     for at in np.flatnonzero(differing.any(axis=1)).tolist():
         values = hasher.relax(uniform([batch.pictures[rows[at]].pixels])).values[0]
         wrong = int((differing[at] & (np.abs(values) > ROUNDING)).sum())
         if wrong and (same or wrong > ANOTHER * len(values)):
-            yield f"item {some[at].id}: its code is not that of {some[at].path} ({wrong} of {len(values)} bits differ)"
+            item = drawn[at]
+            yield f"item {item.id}: its code is not that of {item.path} ({wrong} of {len(values)} bits differ)"
         elif wrong:
             counts["codes_of_other_versions"] += 1
 

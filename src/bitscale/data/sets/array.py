@@ -44,8 +44,8 @@ class Vectors:
         return self.shape[0]
 
     def __getitem__(self, which: Any) -> NDArray[np.float32]:
-        some = self.base[which if self.rows is None else self.rows[which]]
-        return np.ascontiguousarray(some, np.float32)
+        rows = self.base[which if self.rows is None else self.rows[which]]
+        return np.ascontiguousarray(rows, np.float32)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         whole = np.asarray(self.base if self.rows is None else self.base[self.rows])
@@ -67,8 +67,8 @@ class Vectors:
     def check(self) -> Vectors:
         """Refuse NaN, infinity and what is too large to be compared; a part at a time."""
         for start in range(0, len(self), ROWS):
-            some = self[start : start + ROWS]
-            bad = ~(np.abs(some) <= LARGEST).all(axis=1)  # NaN is not <= anything
+            block = self[start : start + ROWS]
+            bad = ~(np.abs(block) <= LARGEST).all(axis=1)  # NaN is not <= anything
             if bad.any():
                 row = start + int(np.flatnonzero(bad)[0])
                 raise InputError(

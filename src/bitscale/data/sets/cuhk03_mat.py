@@ -58,8 +58,8 @@ class MatImages:
     def fingerprint(self) -> str:
         """Which pictures of which file: its size and time of change, for it has gigabytes."""
         status = self.path.stat()
-        said = f"{self.boxes} {status.st_size} {status.st_mtime_ns}"
-        return hashlib.sha256(said.encode() + self.cells.tobytes()).hexdigest()
+        identity = f"{self.boxes} {status.st_size} {status.st_mtime_ns}"
+        return hashlib.sha256(identity.encode() + self.cells.tobytes()).hexdigest()
 
 
 def read_mat(path: Path, boxes: str) -> People:

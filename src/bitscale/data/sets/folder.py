@@ -102,24 +102,24 @@ def list_images(base: Path) -> list[str]:
 
 
 def _from_csv(base: Path, table: Path, separator: str) -> Labelled:
-    names, lots = _read_csv(base, table, separator)
-    classes = sorted({label for lot in lots for label in lot})
+    names, labels_of_each = _read_csv(base, table, separator)
+    classes = sorted({label for own in labels_of_each for label in own})
     if not classes:
         raise DataError(f"{table} gives no label to any image. Fill its second column.")
     index = {name: i for i, name in enumerate(classes)}
     labels: NDArray[np.int64] | NDArray[np.bool_]
-    if all(len(lot) == 1 for lot in lots):
-        labels = np.array([index[lot[0]] for lot in lots], np.int64)
+    if all(len(own) == 1 for own in labels_of_each):
+        labels = np.array([index[own[0]] for own in labels_of_each], np.int64)
     else:
-        labels = np.zeros((len(lots), len(classes)), np.bool_)
-        for row, lot in enumerate(lots):
-            labels[row, [index[label] for label in lot]] = True
+        labels = np.zeros((len(labels_of_each), len(classes)), np.bool_)
+        for row, own in enumerate(labels_of_each):
+            labels[row, [index[label] for label in own]] = True
     return Labelled(FileImages(base, names), labels, tuple(classes), _origin(base, names))
 
 
 def _read_csv(base: Path, table: Path, separator: str) -> tuple[list[str], list[list[str]]]:
     names: list[str] = []
-    lots: list[list[str]] = []
+    labels_of_each: list[list[str]] = []
     try:
         with table.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.reader(file)
@@ -129,7 +129,7 @@ def _read_csv(base: Path, table: Path, separator: str) -> tuple[list[str], list[
             for row in rows:
                 if row:
                     names.append(inside(base, row[0].strip(), f"{table}, line {rows.line_num}"))
-                    lots.append([part.strip() for part in ",".join(row[1:]).split(separator) if part.strip()])
+                    labels_of_each.append([part.strip() for part in ",".join(row[1:]).split(separator) if part.strip()])
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{table} cannot be read as a CSV file in UTF-8 ({error}).") from error
     if not names:
@@ -137,7 +137,7 @@ def _read_csv(base: Path, table: Path, separator: str) -> tuple[list[str], list[
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise DataError(f"{table} lists {twice} twice. Give all labels of an image in one line.")
-    return names, lots
+    return names, labels_of_each
 
 
 def inside(base: Path, name: str, where: str) -> str:

@@ -38,9 +38,9 @@ def load(root: Path, protocol: str, seed: int) -> Split:
     names = read_list(folder / LIST)
     labels, label_names = most_frequent(folder / LABELS, len(names))
     rows = np.flatnonzero(labels.any(axis=1))
-    kept = [names[row] for row in rows]
-    _require_images(folder / IMAGES, kept)
-    pool = Labelled(FileImages(folder / IMAGES, kept), labels[rows], label_names)
+    used = [names[row] for row in rows]
+    _require_images(folder / IMAGES, used)
+    pool = Labelled(FileImages(folder / IMAGES, used), labels[rows], label_names)
     query = draw_queries(pool.labels, QUERIES_PER_LABEL, np.random.default_rng(seed))
     rest = others(query, len(pool))
     note = f"{len(pool):,} images carry one of the {N_LABELS} labels; the paper counts {IN_THE_PAPER:,}."

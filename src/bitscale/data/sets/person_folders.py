@@ -31,12 +31,12 @@ def read_named(root: str | Path, style: str, folders: Sequence[str] = ("",)) -> 
             raise DataError(f"{base / folder} is not a folder. Give the folder that holds the pictures.")
         paths += [f"{folder}/{name}" if folder else name for name in list_images(base / folder)]
     seen = [NAMED[style](path) for path in paths]
-    kept = [(path, sighting) for path, sighting in zip(paths, seen, strict=True) if sighting is not None]
-    if not kept:
+    known = [(path, sighting) for path, sighting in zip(paths, seen, strict=True) if sighting is not None]
+    if not known:
         raise DataError(f"no picture below {base} is named as in {style}, {paths[0]} for one.")
-    skipped = len(paths) - len(kept)
+    skipped = len(paths) - len(known)
     note = f"{skipped:,} of {len(paths):,} pictures show no known person and were left out." if skipped else ""
-    return people_of(base, [path for path, _ in kept], [s for _, s in kept], note)
+    return people_of(base, [path for path, _ in known], [s for _, s in known], note)
 
 
 def read_csv(root: str | Path, table: str | Path) -> People:

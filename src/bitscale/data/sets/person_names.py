@@ -18,7 +18,7 @@ FRAMES = 25.0  # a second, in Market-1501's names
 
 @dataclass(frozen=True)
 class Sighting:
-    """Who was seen by which camera, and when, where that is known."""
+    """A person seen by a camera; the time where that is known."""
 
     person: str
     camera: str

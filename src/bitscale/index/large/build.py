@@ -120,8 +120,8 @@ class SegmentWriter:
         borders.append(np.zeros(1, np.uint32))
         for part in runs.parts(self._most):
             begin = ordinals.rows
-            for some in part.ordinals:
-                ordinals.append(some)
+            for ordinals_part in part.ordinals:
+                ordinals.append(ordinals_part)
             counts = np.ones(len(part.codes), np.uint32) if part.counts is None else part.counts
             borders.append(begin + np.cumsum(counts, dtype=np.uint32))
             layout.add(part.codes)
@@ -132,11 +132,11 @@ class SegmentWriter:
 
     def _ids(self, at: int) -> tuple[int, Section | None]:
         """The first id where ids are consecutive, or a section of them."""
-        given = self._read.ids
-        if given is None:
+        ids = self._read.ids
+        if ids is None:
             return at, None
-        first, last = (int(given.read(i, i + 1)[0]) for i in (at, at + self._n - 1))
-        return (first, None) if last - first == self._n - 1 else (0, self._copy(given, at, at + self._n))
+        first, last = (int(ids.read(i, i + 1)[0]) for i in (at, at + self._n - 1))
+        return (first, None) if last - first == self._n - 1 else (0, self._copy(ids, at, at + self._n))
 
     def _copy(self, spool: Spool, begin: int, end: int) -> Section:
         section = self._file.begin(spool.dtype, rows=end - begin)

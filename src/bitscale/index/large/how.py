@@ -13,7 +13,7 @@ Stages = Callable[[str, int, int], None]  # what is being done, how many are don
 
 @dataclass(frozen=True)
 class How:
-    """The settings of a build: everything about it but its codes."""
+    """The settings of a build: kernel, memory, tables, threads and size of segments."""
 
     kernel: Kernel
     threads: int

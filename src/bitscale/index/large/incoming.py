@@ -19,22 +19,22 @@ def checked(batches: Codes | Iterable[Batch]) -> Iterator[tuple[Codes, I64 | Non
     first: Codes | None = None
     with_ids, last = False, -1
     for number, batch in enumerate([batches] if isinstance(batches, Codes) else batches):
-        codes, given = batch if isinstance(batch, tuple) and len(batch) == 2 else (batch, None)
+        codes, own_ids = batch if isinstance(batch, tuple) and len(batch) == 2 else (batch, None)
         if not isinstance(codes, Codes):
             raise InputError(
                 f"batches must be Codes, or pairs of Codes and ids. Batch {number} is {type(batch).__name__}; "
                 "wrap packed bits with Codes.from_packed."
             )
         if first is None:
-            first, with_ids = codes, given is not None
+            first, with_ids = codes, own_ids is not None
         check_same_space(codes, first, "the first batch")
-        if with_ids != (given is not None):
+        if with_ids != (own_ids is not None):
             which = "has none" if with_ids else "has some"
             raise InputError(f"either all batches carry ids or none. Batch {number} {which}.")
-        if given is None:
+        if own_ids is None:
             yield codes, None
             continue
-        ids = check_ids(given, len(codes))
+        ids = check_ids(own_ids, len(codes))
         if len(ids):
             _ascending(ids, last, number)
             last = int(ids[-1])

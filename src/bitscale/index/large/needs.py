@@ -1,4 +1,4 @@
-"""What building a large index takes: memory for each row in hand, and bytes on disk."""
+"""The room that building a large index takes: memory for each code in hand, and bytes on disk."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Needs(NamedTuple):
 
 
 def needs(n: int, n_bits: int, tables: bool | int = True, own_ids: bool = False) -> Needs:
-    """What an index of `n` codes takes, all of them different."""
+    """Bytes on disk for an index of `n` codes that are all different."""
     n_bytes = (n_bits + 7) // 8
     widths = key_widths(n, n_bits, tables)
     index = n * (4 + n_bytes * len(widths) + 4 * (len(widths) - 1) + (8 if own_ids else 0))
@@ -52,14 +52,14 @@ def row_bytes(n_bytes: int) -> int:
     return 3 * n_bytes + 64
 
 
-def memory_of(given: int | str | None) -> int:
+def memory_of(limit: int | str | None) -> int:
     """A limit in bytes: a number, a text like "8GB" or "500 MiB", or (None) half of what is free now."""
-    if given is None:
+    if limit is None:
         return free_memory() // 2
-    if isinstance(given, str):
-        parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", given.lower())
+    if isinstance(limit, str):
+        parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", limit.lower())
         if parts and parts[2] in UNITS:
             return int(float(parts[1]) * UNITS[parts[2]])
-    elif not isinstance(given, bool) and isinstance(given, int | np.integer) and given > 0:
-        return int(given)
-    raise InputError(f'memory must be a number of bytes, or a text like "8GB". Got {given!r}.')
+    elif not isinstance(limit, bool) and isinstance(limit, int | np.integer) and limit > 0:
+        return int(limit)
+    raise InputError(f'memory must be a number of bytes, or a text like "8GB". Got {limit!r}.')

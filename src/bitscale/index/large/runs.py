@@ -169,8 +169,8 @@ def _picked(ordinals: U32, order: U32) -> Iterator[U32]:
 def _picked_lists(ordinals: U32, starts: I64, counts: U32, order: U32) -> Iterator[U32]:
     """The lists of rows one after another in their order; `counts` are in that order already."""
     for at in range(0, len(order), SLICE):
-        some = counts[at : at + SLICE].astype(np.int64)
-        before = np.cumsum(some) - some
-        places = np.repeat(starts[order[at : at + SLICE]] - before, some)
+        slice_counts = counts[at : at + SLICE].astype(np.int64)
+        before = np.cumsum(slice_counts) - slice_counts
+        places = np.repeat(starts[order[at : at + SLICE]] - before, slice_counts)
         places += np.arange(len(places))
         yield ordinals[places]

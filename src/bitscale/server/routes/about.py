@@ -1,4 +1,4 @@
-"""What is served: collections and what they hold, facets to filter by, readiness."""
+"""About the collections served: what they hold, facets to filter by, readiness."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from bitscale.collection import Collection
 from bitscale.deep.hasher import DeepHasher
 from bitscale.features import told_name
 from bitscale.server.answers import JsonAnswer, without_paths
-from bitscale.server.documented import errors, told
+from bitscale.server.documented import errors, success
 from bitscale.server.homes import Home, HomeOf
 from bitscale.server.identity import identity_of
 from bitscale.server.schemas.told import FacetsTold, Info, Infos, Ready
@@ -19,7 +19,7 @@ from bitscale.server.schemas.told import FacetsTold, Info, Infos, Ready
 router = APIRouter(tags=["collections"])
 
 
-@router.get("/v1/collections", responses=told(Infos) | errors())
+@router.get("/v1/collections", responses=success(Infos) | errors())
 async def collections(request: Request) -> JsonAnswer:
     """The collections that the key may see."""
     who = identity_of(request)
@@ -29,19 +29,19 @@ async def collections(request: Request) -> JsonAnswer:
     )
 
 
-@router.get("/v1/collections/{collection}", responses=told(Info) | errors(404))
+@router.get("/v1/collections/{collection}", responses=success(Info) | errors(404))
 async def info(home: HomeOf) -> JsonAnswer:
     """What a collection holds, and the model its codes are of."""
     return JsonAnswer(await home.read(lambda photos: info_of(photos, home)))
 
 
-@router.get("/v1/collections/{collection}/facets", responses=told(FacetsTold) | errors(404))
+@router.get("/v1/collections/{collection}/facets", responses=success(FacetsTold) | errors(404))
 async def facets(home: HomeOf) -> JsonAnswer:
     """Labels and metadata that items can be told apart by, the most frequent first."""
     return JsonAnswer(asdict(await home.read(lambda photos: photos.facets())))
 
 
-@router.get("/v1/ready", responses=told(Ready) | errors())
+@router.get("/v1/ready", responses=success(Ready) | errors())
 async def ready(request: Request) -> JsonAnswer:
     """Whether searches are answered, and what somebody should see to."""
     who = identity_of(request)

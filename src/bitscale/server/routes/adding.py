@@ -15,8 +15,7 @@ from bitscale.collection import Collection
 from bitscale.collection.ingest.uploading import Arrived
 from bitscale.errors import ModelMismatch
 from bitscale.server.answers import JsonAnswer
-from bitscale.server.documented import BODY_OF_A_PICTURE, errors
-from bitscale.server.documented import told as tells
+from bitscale.server.documented import BODY_OF_A_PICTURE, errors, success
 from bitscale.server.homes import Home, HomeOf
 from bitscale.server.routes.search import unpacked
 from bitscale.server.schemas.asked import About, NewCodes
@@ -28,7 +27,7 @@ router = APIRouter(tags=["items"])
 @router.post(
     "/v1/collections/{collection}/items",
     status_code=201,
-    responses=tells(Added, 201, "added") | tells(Added, 200, "there already") | errors(404, 413, 415, 422),
+    responses=success(Added, 201, "added") | success(Added, 200, "there already") | errors(404, 413, 415, 422),
     openapi_extra=BODY_OF_A_PICTURE,
 )
 async def add(
@@ -43,12 +42,12 @@ async def add(
         for last in (False, False, True):
             arrived = await home.look(lambda photos: photos.arrived(upload.path))
             try:
-                told = await home.write(partial(taken_in, home=home, arrived=arrived, about=about))
+                answer = await home.write(partial(taken_in, home=home, arrived=arrived, about=about))
                 break
             except ModelMismatch:  # the collection changed its model meanwhile: encode by the new one
                 if last:
                     raise
-    return JsonAnswer(told, 201 if told["created"] else 200)
+    return JsonAnswer(answer, 201 if answer["created"] else 200)
 
 
 def taken_in(photos: Collection, home: Home, arrived: Arrived, about: About) -> dict[str, Any]:
@@ -60,7 +59,7 @@ def taken_in(photos: Collection, home: Home, arrived: Arrived, about: About) -> 
 @router.post(
     "/v1/collections/{collection}/codes",
     status_code=201,
-    responses=tells(Ids, 201, "added") | errors(404, 413, 415, 422),
+    responses=success(Ids, 201, "added") | errors(404, 413, 415, 422),
 )
 async def add_codes(home: HomeOf, body: NewCodes) -> JsonAnswer:
     """Add ready codes of the collection's model, all in one commit."""

@@ -12,7 +12,7 @@ from bitscale.collection.duplicates.find import Duplicates
 from bitscale.collection.duplicates.keep import Group, Member
 from bitscale.collection.duplicates.plan import as_csv, as_json, as_shell
 from bitscale.server.answers import JsonAnswer, Refused
-from bitscale.server.documented import errors, file_of, told
+from bitscale.server.documented import errors, file_of, success
 from bitscale.server.homes import HomeOf
 from bitscale.server.schemas.told import DuplicatesTold
 from bitscale.server.shown import Names
@@ -26,7 +26,7 @@ Within = Annotated[
 ]
 
 
-@router.get(AT, responses=told(DuplicatesTold) | told(DuplicatesTold, 202, "still looking") | errors(404, 422))
+@router.get(AT, responses=success(DuplicatesTold) | success(DuplicatesTold, 202, "still looking") | errors(404, 422))
 async def duplicates(home: HomeOf, within: Within = None) -> JsonAnswer:
     """Groups of identical, near and related pictures. The first request begins the search; ask until it is done."""
     search = await home.duplicates(within)
@@ -51,7 +51,7 @@ async def plan(home: HomeOf, form: Literal["json", "csv", "sh"] = "json", within
 def shown(duplicates: Duplicates, names: Names) -> dict[str, Any]:
     """All groups as plain data."""
     kinds = {"identical": duplicates.identical, "near": duplicates.near, "related": duplicates.related}
-    groups = {kind: [group_shown(group, names) for group in some] for kind, some in kinds.items()}
+    groups = {kind: [group_shown(group, names) for group in groups_of_kind] for kind, groups_of_kind in kinds.items()}
     return {"items": duplicates.items, **groups, "crowded": duplicates.crowded, "unread": duplicates.unread}
 
 

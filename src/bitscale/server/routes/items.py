@@ -10,7 +10,7 @@ from starlette.responses import Response
 from bitscale.collection import Collection
 from bitscale.collection.where import MOST_CONDITIONS
 from bitscale.server.answers import JsonAnswer
-from bitscale.server.documented import errors, file_of, told
+from bitscale.server.documented import errors, file_of, success
 from bitscale.server.filters import conditions
 from bitscale.server.homes import Home, HomeOf
 from bitscale.server.pictures import KINDS, picture_of
@@ -22,7 +22,7 @@ AT = "/v1/collections/{collection}/items"
 OneId = Annotated[int, Path(ge=0, le=LARGEST_ID)]
 
 
-@router.get(AT, responses=told(Items) | errors(404, 422))
+@router.get(AT, responses=success(Items) | errors(404, 422))
 async def items(
     home: HomeOf,
     after: Annotated[int, Query(ge=-1, le=LARGEST_ID)] = -1,
@@ -41,7 +41,7 @@ def page_of(photos: Collection, home: Home, after: int, limit: int, where: list[
     return {"items": [names.item(item) for item in page[:limit]], "next": more}
 
 
-@router.get(AT + "/{id}", responses=told(Item) | errors(404, 422))
+@router.get(AT + "/{id}", responses=success(Item) | errors(404, 422))
 async def item(home: HomeOf, id: OneId) -> JsonAnswer:
     """One item."""
     return JsonAnswer(await home.read(lambda photos: home.names(photos).item(photos.item(id))))

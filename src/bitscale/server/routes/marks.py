@@ -14,7 +14,7 @@ from bitscale.collection.store.marks import Mark
 from bitscale.errors import InputError
 from bitscale.feedback import Learned
 from bitscale.server.answers import JsonAnswer, NotFound
-from bitscale.server.documented import errors, told
+from bitscale.server.documented import errors, success
 from bitscale.server.homes import Home, HomeOf
 from bitscale.server.routes.search import query_of
 from bitscale.server.schemas.asked import Query
@@ -27,7 +27,7 @@ PICTURE = 24 << 20  # of base64
 
 
 class Said(Query):
-    """A query, and what was said of its results."""
+    """A query, and which of its results are right or wrong."""
 
     right: list[ItemId] = Field([], max_length=MOST_MARKED, description="items that are what was meant")
     wrong: list[ItemId] = Field([], max_length=MOST_MARKED, description="items that are not")
@@ -38,7 +38,7 @@ class Said(Query):
 
 
 class NewMark(Said):
-    """What was said, to be kept."""
+    """A query and its results called right or wrong, to be kept."""
 
     picture: Annotated[
         str | None, Field(max_length=PICTURE, description="the query's picture in base64, to be kept as well")
@@ -46,7 +46,7 @@ class NewMark(Said):
 
 
 class LearnedTold(Shown):
-    """The query as marks make it: search with code and weights."""
+    """The code and weights to search with, learned from marks."""
 
     model: str
     code: str
@@ -78,19 +78,19 @@ class Marks(Shown):
     marks: list[MarkTold]
 
 
-@router.post(AT + "/learn", responses=told(LearnedTold) | errors(404, 413, 415, 422))
+@router.post(AT + "/learn", responses=success(LearnedTold) | errors(404, 413, 415, 422))
 async def learn(home: HomeOf, body: Said) -> JsonAnswer:
-    """What marks make of a query; nothing is kept."""
+    """Learn from results called right or wrong: a code and weights to search with. Nothing is kept."""
     return JsonAnswer(await home.read(lambda photos: learned_told(photos, learned(photos, home, body))))
 
 
-@router.post(AT + "/marks", status_code=201, responses=told(Kept, 201) | errors(404, 413, 415, 422))
+@router.post(AT + "/marks", status_code=201, responses=success(Kept, 201) | errors(404, 413, 415, 422))
 async def mark(home: HomeOf, body: NewMark) -> JsonAnswer:
-    """Keep what was said of a query's results: its values and the ids; its picture only where it is sent along."""
+    """Learn, and keep the mark: the query's values and the ids; its picture only where it is sent along."""
     return JsonAnswer(await home.write(lambda photos: keep(photos, home, body)), 201)
 
 
-@router.get(AT + "/marks", responses=told(Marks) | errors(404))
+@router.get(AT + "/marks", responses=success(Marks) | errors(404))
 async def marks(home: HomeOf) -> JsonAnswer:
     """The marks that are kept."""
     return JsonAnswer({"marks": await home.read(listed)})
@@ -105,7 +105,7 @@ async def take_back(home: HomeOf, mark: Annotated[int, Path(ge=0, le=(1 << 63) -
 
 
 def learned(photos: Collection, home: Home, body: Said) -> Learned:
-    """The query as marks make it."""
+    """The code and weights learned from the marks in a request."""
     query: Any = query_of(body, home, photos)
     weights = None if body.emphasis is None else photos.hasher.emphasise(body.emphasis)
     return photos.learn(query, body.right, body.wrong, bits=body.bits, weights=weights)
@@ -115,8 +115,8 @@ def keep(photos: Collection, home: Home, body: NewMark) -> dict[str, Any]:
     """Learn, and keep what was learned from."""
     learnt = learned(photos, home, body)
     query: Any = query_of(body, home, photos)
-    kept = photos.mark(query, body.right, body.wrong, bits=body.bits, picture=unpacked(body.picture))
-    return {**learned_told(photos, learnt), "mark": kept.id}
+    mark = photos.mark(query, body.right, body.wrong, bits=body.bits, picture=unpacked(body.picture))
+    return {**learned_told(photos, learnt), "mark": mark.id}
 
 
 def unpacked(picture: str | None) -> bytes | None:
@@ -128,7 +128,7 @@ def unpacked(picture: str | None) -> bytes | None:
 
 
 def learned_told(photos: Collection, learnt: Learned) -> dict[str, Any]:
-    """What was learned as plain data."""
+    """Learned code and weights as plain data."""
     code = base64.b64encode(learnt.codes.packed[0].tobytes()).decode()
     return {"model": photos.model, "code": code, "weights": learnt.weights.tolist()}
 

@@ -18,7 +18,7 @@ from bitscale.collection.search.results import Results
 from bitscale.errors import InputError
 from bitscale.server import shown
 from bitscale.server.answers import JsonAnswer
-from bitscale.server.documented import BODY_OF_A_PICTURE, errors, parameters, read_parameters, told
+from bitscale.server.documented import BODY_OF_A_PICTURE, errors, parameters, read_parameters, success
 from bitscale.server.filters import conditions
 from bitscale.server.homes import Home, HomeOf, home_of
 from bitscale.server.schemas.asked import How, HowInQuery, Search
@@ -32,11 +32,11 @@ MOST_ROWS = 256  # items of searches done together
 AT = "/v1/collections/{collection}/search"
 
 
-@router.post(AT, responses=told(Answer) | errors(404, 413, 415, 422))
+@router.post(AT, responses=success(Answer) | errors(404, 413, 415, 422))
 async def search(home: HomeOf, body: Search) -> JsonAnswer:
     """The items nearest to an item, words, a code, or relaxed values."""
     if body.text is not None:  # through a network, as pictures go
-        return JsonAnswer(await home.look(lambda photos: find(photos, home, Query.of_text(body.text or ""), body)))
+        return JsonAnswer(await home.look(lambda photos: find_one(photos, home, body)))
     if not is_quick(body):
         return JsonAnswer(await home.read(lambda photos: find_one(photos, home, body)))
     alike = ("codes", body.model, body.k, body.bits) if body.code is not None else ("each",)
@@ -46,7 +46,7 @@ async def search(home: HomeOf, body: Search) -> JsonAnswer:
 
 @router.post(
     AT + "/picture",
-    responses=told(Answer) | errors(404, 413, 415, 422),
+    responses=success(Answer) | errors(404, 413, 415, 422),
     openapi_extra=BODY_OF_A_PICTURE | parameters(HowInQuery),
 )
 async def search_by_picture(request: Request, collection: str) -> JsonAnswer:
@@ -82,17 +82,17 @@ def find_codes(photos: Collection, home: Home, bodies: Sequence[Search]) -> list
     most = MOST_ROWS // k  # searches whose items can be read by one statement
     begun, answers = time.perf_counter(), []
     for start in range(0, len(bodies), most):
-        some = bodies[start : start + most]
-        space = home.space(photos, some[0].model or "")
-        codes = space.of_rows(np.concatenate([unpacked(body.code or "", space.n_bits) for body in some]))
-        results = photos.search(codes, k, bits=some[0].bits)
+        alike = bodies[start : start + most]
+        space = home.space(photos, alike[0].model or "")
+        codes = space.of_rows(np.concatenate([unpacked(body.code or "", space.n_bits) for body in alike]))
+        results = photos.search(codes, k, bits=alike[0].bits)
         took, names = time.perf_counter() - begun, home.names(photos)
-        answers += [shown.answer(results, names, home.name, False, took, row) for row in range(len(some))]
+        answers += [shown.answer(results, names, home.name, False, took, row) for row in range(len(alike))]
     return answers
 
 
 def find(photos: Collection, home: Home, query: Searchable, how: How) -> dict[str, Any]:
-    """Search, and tell what was found."""
+    """Search, and return the answer as plain data."""
     begun = time.perf_counter()
     most = home.settings.most_matches
     k = how.k or K
@@ -115,12 +115,12 @@ def find(photos: Collection, home: Home, query: Searchable, how: How) -> dict[st
     return graded(answer, results) if how.explain else answer
 
 
-def graded(told: dict[str, Any], results: Results) -> dict[str, Any]:
+def graded(answer: dict[str, Any], results: Results) -> dict[str, Any]:
     """An answer with what each match is to the query, and the best of it in words."""
     row = results[0]
-    for table, match in zip(told["matches"], row, strict=True):
+    for table, match in zip(answer["matches"], row, strict=True):
         table["grade"] = match.grade
-    return told | {"grade": row.grade, "finds": row.finds, "matching": results.matching}
+    return answer | {"grade": row.grade, "finds": row.finds, "matching": results.matching}
 
 
 def wanted_all(how: How) -> bool:
@@ -133,7 +133,7 @@ def query_of(body: Asking, home: Home, photos: Collection) -> Searchable:
     if body.id is not None:
         return body.id
     if body.text is not None:
-        return photos.hasher.encode_words([body.text])[1]
+        return Query.of_text(body.text)
     space = home.space(photos, body.model or "")
     if body.relaxed is not None:
         if len(body.relaxed) != space.n_bits:

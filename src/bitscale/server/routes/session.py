@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from bitscale.server.answers import JsonAnswer
-from bitscale.server.documented import errors, told
+from bitscale.server.documented import errors, success
 from bitscale.server.guard import no_key
 from bitscale.server.identity import EVERYTHING, identity_of
 from bitscale.server.schemas.asked import SignIn
@@ -40,7 +40,7 @@ async def sign_out(request: Request) -> Response:
     return Response(status_code=204, headers=headers)
 
 
-@router.get(AT, responses=told(Session) | errors())
+@router.get(AT, responses=success(Session) | errors())
 async def session(request: Request) -> JsonAnswer:
     """Who is asking, and what they may do."""
     who, state = identity_of(request), request.app.state

@@ -66,7 +66,7 @@ class HowInQuery(How):
 
 
 class Query(BaseModel):
-    """What is asked about: an item, words, a ready code, or values before the sign."""
+    """A query: an item, words, a ready code, or values before the sign."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -91,7 +91,7 @@ class Query(BaseModel):
 
 
 class Search(Query, How):
-    """What to search for, and how."""
+    """A query, and how to search for it."""
 
 
 class SignIn(Strict):
@@ -116,7 +116,7 @@ class NewCodes(Strict):
 
 
 class About(BaseModel):
-    """What is known of an uploaded picture, as parameters of an address."""
+    """Labels and metadata of an uploaded picture, as parameters of an address."""
 
     model_config = ConfigDict(extra="forbid")
 

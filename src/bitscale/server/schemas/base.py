@@ -1,4 +1,4 @@
-"""What requests and answers are made of: numbers within limits, texts of limited length."""
+"""The base of requests and answers: numbers within limits, texts of limited length."""
 
 from __future__ import annotations
 

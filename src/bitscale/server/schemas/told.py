@@ -64,7 +64,7 @@ class Asked(Shown):
 
 
 class Answer(Shown):
-    """What a search found."""
+    """The answer to a search."""
 
     collection: str
     model: str
@@ -82,7 +82,7 @@ class Answer(Shown):
 
 
 class Info(Shown):
-    """What a collection is."""
+    """A collection: its items, codes and model."""
 
     name: str
     items: int
@@ -125,7 +125,7 @@ class FieldTold(Shown):
 
 
 class FacetsTold(Shown):
-    """What items can be told apart by."""
+    """Labels and metadata to filter items by."""
 
     labels: list[Count]
     fields: list[FieldTold]
