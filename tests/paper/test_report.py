@@ -12,7 +12,7 @@ from PIL import Image
 import bitscale as bs
 from bitscale.data.sets.cifar import CIFAR10_FILES
 from bitscale.errors import FileError
-from bitscale.paper import Cell, in_table, rows, whole_plan
+from bitscale.paper import Cell, in_table, rows, small, whole_plan
 from bitscale.paper.blocks import Entry, Grid, Heading, Pictures, Text, to_html, to_markdown
 from bitscale.paper.cells import RANDOM
 from bitscale.paper.contents import contents
@@ -259,6 +259,7 @@ def test_the_retrieval_picture_is_drawn_anew_for_other_models(tmp_path):
     assert (fixed.method, longer.method, longer.trained_bits, longer.iterations) == ("drsch", "bs-drsch", 64, 8_000)
     first = keep(fixed, 0)
     assert not draw_retrieval(cells, path, runs, tmp_path)  # one model of two is here
+    assert not draw_retrieval(small(cells), path, runs, tmp_path)
     second = keep(longer, 0)
     assert draw_retrieval(cells, path, runs, tmp_path)
     assert drawn_from(path) == digest_of(first, second)

@@ -69,7 +69,7 @@ class Origin:
 
 
 def whole(dataset: str, content: Iterable[bytes]) -> Origin:
-    """The origin of all of a folder or array of one's own, told from others by some of its `content`."""
+    """The origin of a whole folder or array of one's own; a digest of `content` tells it from others."""
     return Origin(dataset, "", None, ALL, _digest(content))
 
 
@@ -89,7 +89,7 @@ def _digest(parts: Iterable[bytes]) -> str:
 
 
 def check_apart(trained_on: Origin | None, queries: Origin | None) -> str:
-    """A sentence where training images may be among the queries, none where they cannot be; refuses where they are."""
+    """Refuse queries that the model was trained on. Returns a warning where that cannot be ruled out, else ""."""
     if trained_on is not None and trained_on.besides:
         first = check_apart(replace(trained_on, besides=""), queries)
         return first or f"The model learned from {trained_on.besides} as well: queries may be among them."
@@ -109,9 +109,9 @@ def check_apart(trained_on: Origin | None, queries: Origin | None) -> str:
     if trained_on.part == SOME:
         return f"The model was trained on {trained_on}, taken by hand: queries may be among it."
     if trained_on.part in ("train", "database"):
-        told = not items[0] or ("." in trained_on.content and "." in queries.content)
-        if _drawn(trained_on, told) == _drawn(queries, told):
-            return "" if told else f"By which labels {trained_on.dataset} was split for the model is not recorded."
+        recorded = not items[0] or ("." in trained_on.content and "." in queries.content)
+        if _drawn(trained_on, recorded) == _drawn(queries, recorded):
+            return "" if recorded else f"By which labels {trained_on.dataset} was split for the model is not recorded."
     raise InputError(
         f"this model was trained on {trained_on}, and images it was trained on may be among these queries "
         f"({queries}). {_cure(trained_on, queries)}"
@@ -140,9 +140,9 @@ def _family(origin: Origin) -> str:
     return SAME_IMAGES.get(origin.dataset, origin.dataset)
 
 
-def _drawn(origin: Origin, told: bool) -> tuple[str | int | None, ...]:
-    """What decides which images are queries: of one's own data that is told, else it is who drew them, and how."""
-    if origin.content and told:
+def _drawn(origin: Origin, recorded: bool) -> tuple[str | int | None, ...]:
+    """What decides which images are queries: of one's own data they are recorded, else it is who drew them, and how."""
+    if origin.content and recorded:
         return (origin.content,)
     protocol = SAME_PROTOCOL.get(origin.protocol, origin.protocol)
     whose = "" if origin.split_seed is None or origin.content else origin.dataset

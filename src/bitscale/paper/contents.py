@@ -79,9 +79,9 @@ def dataset_blocks(dataset: str, title: str, cells: Sequence[Cell], records: Mea
 def data_blocks(cells: Sequence[Cell], records: Measured) -> list[Block]:
     """What a reader should know of the data: how many images it is, and how many queries where they are not 10,000."""
     runs = [run for cell in cells for run in records[cell.name]["runs"]]
-    said = dict.fromkeys(run["note"] for run in runs if "note" in run)
+    notes = dict.fromkeys(run["note"] for run in runs if "note" in run)
     queries = {run["n_queries"] for run in runs if "n_queries" in run} - {USUAL_QUERIES}
-    words = [*said, *(f"{n:,} queries." for n in sorted(queries))]
+    words = [*notes, *(f"{n:,} queries." for n in sorted(queries))]
     return [Text(" ".join(words))] if words else []
 
 

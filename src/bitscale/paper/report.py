@@ -48,14 +48,14 @@ def draw_retrieval(cells: tuple[Cell, ...], path: Path, runs: Path, root: Path |
     """Draw the retrieval picture of the models that are here, unless it is of these already; whether it was drawn."""
     if "cifar10" not in {status.info.name for status in datasets(root) if status.present}:
         return False
-    kept = []
+    hashers = []
     for cell in retrieval_cells(cells):
         training = cell.trainings[0]
         if (model := kept_model(training, runs / training.name)) is not None:
-            kept.append(model.hasher)
-    if len(kept) < 2:
+            hashers.append(model.hasher)
+    if len(hashers) < 2:
         return False
-    fixed, scalable = kept
+    fixed, scalable = hashers
     if drawn_from(path) == digest_of(fixed.fingerprint, scalable.fingerprint):
         return False
     picture(fixed, scalable, load_dataset("cifar10", root), path)
@@ -64,5 +64,5 @@ def draw_retrieval(cells: tuple[Cell, ...], path: Path, runs: Path, root: Path |
 
 def retrieval_cells(cells: tuple[Cell, ...]) -> list[Cell]:
     """The cells whose models draw the retrieval picture: the fixed code's, and that of the longer one."""
-    lot = [cell for cell in table_cells(cells) if (cell.dataset, cell.bits) == ("cifar10", BITS)]
-    return [cell for method in ("drsch", "bs-drsch") for cell in lot if cell.method == method]
+    of_length = [cell for cell in table_cells(cells) if (cell.dataset, cell.bits) == ("cifar10", BITS)]
+    return [cell for method in ("drsch", "bs-drsch") for cell in of_length if cell.method == method]
