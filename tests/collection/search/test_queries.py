@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from bitscale import Collection
+from bitscale.collection import opened
 from bitscale.collection.search.queries import Query
 from bitscale.errors import DataError, InputError, UnreadablePicture
 from bitscale.pictures.arrays import read_picture
@@ -96,6 +97,17 @@ def test_a_picture_is_begun_with_before_anything_else(photos, tmp_path, monkeypa
     with pytest.raises(DataError, match="for once"):
         photos.search(path)
     assert not pool._begun
+
+
+def test_a_worker_starts_while_the_model_is_loaded(photos, tmp_path, monkeypatch):
+    """As on the command line, where it is the first search that starts one."""
+    path, seen = str(save(tmp_path / "query.png", 7)), []
+    photos._loaded = {}
+    real = opened.load_hasher
+    monkeypatch.setattr(opened, "load_hasher", lambda place: seen.append(children()) or real(place))
+    photos.search(path)
+    assert len(seen[0]) == 1
+    assert children() == seen[0]
 
 
 def fails(*_):

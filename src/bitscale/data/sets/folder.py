@@ -145,6 +145,6 @@ def inside(base: Path, name: str, where: str) -> str:
     path = PurePosixPath(name.replace("\\", "/"))
     if not name or path.is_absolute() or ".." in path.parts:
         raise DataError(f"{where}: {name!r} is not a path below {base}.")
-    if not (base / path).is_file():
+    if not os.path.isfile(base / path):  # which takes names of any length
         raise DataError(f"{where}: {base / path} does not exist.")
     return str(path)
