@@ -58,6 +58,12 @@ def test_hostile_names_stay_text(tmp_path, name):
     assert all(c.isprintable() or c == "\n" for c in page)
 
 
+def test_a_path_is_broken_behind_a_slash_before_it_breaks_a_name():
+    tile = Tile("", "0081.png", lines=("item 90", "/photos/<b>/0081.png"))
+    page = Sheet("t", "n", (Section("s", "", (tile,)),)).page()
+    assert "<li>/<wbr>photos/<wbr>&lt;b&gt;/<wbr>0081.png</li>" in page
+
+
 def test_nothing_comes_from_elsewhere(tmp_path):
     page = Sheet("t", "n", (Section("s", "", (Tile("", "no file"),)),)).page()
     assert "default-src 'none'" in page
