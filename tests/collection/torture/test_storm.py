@@ -98,11 +98,17 @@ def work(path: Path, folder: Folder, what: str, seed: int) -> None:
 
 
 def start(path: Path, folder: Folder, what: str, seed: int, wrong: Path) -> int:
+    """A process at work; an interrupt, of which it gets one at most, reaches the work and nothing around it."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     child = os.fork()
     if child == 0:
         try:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            work(path, folder, what, seed)
+            try:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+                work(path, folder, what, seed)
+            finally:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
         except (BitscaleError, KeyboardInterrupt):
             pass
         except BaseException:
@@ -110,6 +116,7 @@ def start(path: Path, folder: Folder, what: str, seed: int, wrong: Path) -> int:
         finally:
             sys.stderr.flush()
             os._exit(0)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     return child
 
 
