@@ -4,6 +4,7 @@ python benchmarks/engines.py PART [PART ...] [--items 1000000] [--out results/en
 
 search-postgres, search-pgvector   certified re-rank against one exact scan in SQL, equal results asserted
 search-milvus                      exact by inner product, asserted; then hnsw and ivf with their recall
+partitions-milvus                  a search for one of 20 values, in partitions by them against without; alike, asserted
 contract-postgres, contract-pgvector, contract-milvus, contract-faiss
                                    20,000 items x 1,000 queries at 64, 37, 16, 8 bits, with filters and after deletes
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from functools import partial
 from pathlib import Path
 
@@ -22,10 +24,13 @@ import numpy as np
 
 import bitscale as bs
 from bitscale import hamming
+from bitscale.collection.engines.beside import beside
+from bitscale.collection.engines.push import BATCHES
 from bitscale.collection.engines.recall import measured_recall
+from bitscale.collection.engines.source import Engine
 from bitscale.index.engines import connect
 from bitscale.index.engines.faiss import distances, query_vectors, to_sign_pq
-from bitscale.index.engines.forms import Ask, Facts
+from bitscale.index.engines.forms import Ask, Facts, Parted
 from bitscale.index.engines.postgres_server import connect as connect_postgres
 from bitscale.index.engines.postgres_sql import masks
 from bitscale.index.engines.remote import RemoteIndex
@@ -34,7 +39,7 @@ from timing import interleaved, machine
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.append(str(ROOT))
-K, QUERIES = 10, 5
+K, QUERIES, CAMERAS = 10, 5, 20
 
 
 def empty(engine: str, name: str, codes: bs.Codes, approximate: str | None = None) -> RemoteIndex:
@@ -92,6 +97,44 @@ def search_postgres(engine: str, codes: bs.Codes, queries: bs.Codes, rounds: int
     return {
         "ms_a_query": {name: round(1000 * value, 2) for name, value in each.items()},
         "faster_than_one_scan": round(each["one scan"] / each["re-rank"], 1),
+    }
+
+
+def partitions_milvus(codes: bs.Codes, queries: bs.Codes, rounds: int) -> dict:
+    """Two collections with the same items, each of one of 20 cameras."""
+    cameras = np.random.default_rng(0).integers(0, CAMERAS, len(codes)).tolist()
+    rows = [(id, None, None, 0, 0, None, json.dumps({"camera": camera}), None) for id, camera in enumerate(cameras)]
+    indexes, filling = {}, {}
+    for name, parted in (("whole", None), ("parted", Parted("camera"))):
+        index = indexes[name] = connect.create(cleared("milvus", name), Facts.of(codes, parted=parted))
+        told = beside(rows, {}, index)
+        start = time.perf_counter()
+        for first in range(0, len(codes), BATCHES["milvus"]):
+            some = np.arange(first, min(first + BATCHES["milvus"], len(codes)))
+            index.put(codes[some], some, told.some(some))
+        filling[name] = time.perf_counter() - start
+        index.settle()
+    asked = range(0, CAMERAS, 4)
+
+    def with_filter(index: RemoteIndex) -> list[bs.Hits]:
+        filters = [Engine(index).among([f"camera={camera}"]) for camera in asked]
+        return [index.search(queries, K, where=among) for among in filters]
+
+    for ours, wanted in zip(*map(with_filter, indexes.values()), strict=True):
+        assert np.array_equal(ours.ids, wanted.ids)
+        assert np.array_equal(ours.distances, wanted.distances)
+    runs = {f"{name}, filtered": partial(with_filter, index) for name, index in indexes.items()}
+    runs |= {f"{name}, all": partial(index.search, queries, K) for name, index in indexes.items()}
+    seconds = interleaved(runs, rounds)
+    for index in indexes.values():
+        index.drop()
+    searches = {name: len(queries) * (len(asked) if "filtered" in name else 1) for name in runs}
+    return {
+        "values": CAMERAS,
+        "ms_a_query": {name: round(1000 * seconds[name] / searches[name], 2) for name in runs},
+        "faster_with_the_filter": round(seconds["whole, filtered"] / seconds["parted, filtered"], 1),
+        "faster_without_one": round(seconds["whole, all"] / seconds["parted, all"], 2),
+        "filling_takes": round(filling["parted"] / filling["whole"], 2),
     }
 
 
@@ -202,6 +245,7 @@ def main() -> None:
         "search-postgres": lambda: search_postgres("postgres", codes, queries, given.rounds),
         "search-pgvector": lambda: search_postgres("pgvector", codes, queries, given.rounds),
         "search-milvus": lambda: search_milvus(codes, queries, given.rounds),
+        "partitions-milvus": lambda: partitions_milvus(codes, queries, given.rounds),
         **{f"contract-{engine}": partial(contract, engine) for engine in ("postgres", "pgvector", "milvus", "faiss")},
     }
     for part in given.parts:

@@ -51,7 +51,7 @@ def main() -> None:
         "python": platform.python_version(),
     }
     options.out.parent.mkdir(exist_ok=True)
-    options.out.write_text(json.dumps(found, indent=2) + "\n")
+    options.out.write_text(json.dumps(found, indent=1) + "\n")
     print(json.dumps(found, indent=2))
 
 

@@ -16,6 +16,7 @@ from bitscale.paper.persons import paper_rates
 from bitscale.paper.report import PAGE, draw_figures, html, markdown
 from bitscale.reid.table import PAGE as PERSONS_PAGE
 from bitscale.reid.table import PLAN, lines, page, second_track
+from quote_engines import engines_table
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = {
@@ -232,37 +233,6 @@ def cluster_sentences(results: dict) -> str:
         f"{results['codes that differ from plain encode']['two nodes']}. {results['machine']['cpu']}."
     )
     return "\n".join([*lines, "", told])
-
-
-def engines_table(found: dict) -> str:
-    """What engines were measured to do."""
-    names = {"postgres": "PostgreSQL", "pgvector": "PostgreSQL with pgvector", "milvus": "Milvus", "faiss": "FAISS"}
-    lines = ["| what | seen |", "|---|---|"]
-    for engine, name in names.items():
-        if row := found.get(f"search-{engine}"):
-            each = row["ms_a_query"]
-            seen = f"{each['re-rank']:.0f} ms / {each['one scan']:.0f} ms: {row['faster_than_one_scan']:g} times"
-            lines.append(f"| {name}, 1M codes, k = 10: certified re-rank / one exact scan in SQL | {seen} |")
-    for engine, name in names.items():
-        if row := found.get(f"push-{engine}"):
-            rounds = row.get("rounds") or [{"push": row["push_seconds"], "peer": row["peer_seconds"]}]
-            each = ", ".join(f"{one['peer'] / one['push']:.2f}" for one in rounds)
-            peer = "`insert` of pymilvus" if engine == "milvus" else "COPY"
-            seen = f"{row['rate']:g} of its rate in the median (rounds: {each}; {row['machine']['cpu']})"
-            lines.append(f"| `push` of 1M items to {name} against {peer} of the same columns and batches | {seen} |")
-    for engine, name in names.items():
-        if row := found.get(f"kills-{engine}"):
-            seen = f"{row['missing']} missing, {row['doubled']} doubled, {row['wrong']} wrong"
-            what = f"`push` of {row['items']:,} items to {name}, killed with -9 {row['kills']} times and gone on with"
-            lines.append(f"| {what} | {seen} |")
-    for engine, name in names.items():
-        if row := found.get(f"contract-{engine}"):
-            cut = f"; at {row['flagged']:,} more items tie with the last than it lists" if row["flagged"] else ""
-            apart = f"{row['distances_differ']} differ in distances, {row['ids_differ']} in ids"
-            filters = "" if engine == "faiss" else ", with and without filter"
-            what = f"20,000 items x 1,000 queries at 64, 37, 16, 8 bits{filters}, before and after deletes"
-            lines.append(f"| {name}: {what} | of {row['queries']:,} answers {apart}{cut} |")
-    return "\n".join(lines)
 
 
 def pages(root: Path) -> dict[Path, str]:

@@ -9,8 +9,9 @@ import pytest
 
 from bitscale.paper import whole_plan
 from bitscale.paper.figures import drawn_from, figures
-from bitscale.paper.record import read_all
-from bitscale.paper.report import FIGURES
+from bitscale.paper.record import read, read_all
+from bitscale.paper.report import FIGURES, RETRIEVAL, retrieval_cells
+from bitscale.paper.retrieval import digest_of
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -35,6 +36,8 @@ def test_figures_show_what_was_measured():
     drawn = {figure.name: figure.digest for figure in figures(whole_plan(), read_all(folder))}
     there = {name: drawn_from(folder / FIGURES / f"{name}.png") for name in drawn}
     assert there == drawn, "run benchmarks/quote.py"
+    models = [read(folder / f"{cell.name}.json")["model"] for cell in retrieval_cells(whole_plan())]
+    assert drawn_from(folder / FIGURES / RETRIEVAL) == digest_of(*models), "run bitscale reproduce fig:short"
 
 
 @pytest.mark.slow

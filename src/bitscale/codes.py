@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import lru_cache
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -76,9 +77,8 @@ class Codes:
     ) -> Self:
         """Codes of real or +-1 values (n, q): a bit is 1 where the value is >= 0."""
         values = real_rows(signs, "signs")
-        return cls.from_packed(
-            np.packbits(values >= 0, axis=1), bit_weights, n_bits=values.shape[1], model=model, sort=sort
-        )
+        packed = np.packbits(values >= 0, axis=1)
+        return cls.from_packed(packed, bit_weights, n_bits=values.shape[1], model=model, sort=sort)
 
     def __len__(self) -> int:
         return len(self.packed)
@@ -223,22 +223,30 @@ def check_weights(weights: ArrayLike, n_bits: int | None = None, what: str = "bi
         raise InputError(f"{what} must be one row of 1 to {MAX_BITS} numbers. Got an array of shape {row.shape}.")
     if n_bits is not None and row.size != n_bits:
         raise InputError(f"{what} must hold one weight a bit ({n_bits}). Got {row.size}.")
+    if fault := _fault_of(row.tobytes()):
+        raise InputError(f"{what} must {fault}")
+    return row
+
+
+@lru_cache(maxsize=64)  # one model's weights come again and again
+def _fault_of(weights: bytes) -> str:
+    """What is wrong with the values of weights, float64; nothing where they can weigh bits."""
+    row = np.frombuffer(weights)
     bad = np.flatnonzero(~(np.isfinite(row) & (row >= 0)))
     if bad.size:
-        raise InputError(f"{what} must be finite and not negative. Bit {bad[0]} has {row[bad[0]]}.")
+        return f"be finite and not negative. Bit {bad[0]} has {row[bad[0]]}."
     with np.errstate(over="ignore"):
         total = row.sum()
     if not 1e-290 < total < np.inf:
-        cure = "Give at least one bit weight." if not row.any() else "Scale them: only their ratios matter for ranking."
-        kind = "all zero" if not row.any() else f"summing to {total}"
-        raise InputError(f"{what} must not be {kind}. {cure}")
-    return row
+        zero = "not be all zero. Give at least one bit weight."
+        return f"not be summing to {total}. Scale them: only their ratios matter for ranking." if row.any() else zero
+    return ""
 
 
 def descending(bit_weights: ArrayLike) -> Float:
     """Weights, checked, in an array of their own that cannot be changed; heaviest first."""
     weights = check_weights(bit_weights)
-    if (np.diff(weights) > 0).any():
+    if (weights[1:] > weights[:-1]).any():
         raise InputError(
             "bit_weights must not increase: codes are stored heaviest bit first. "
             "Pass sort=True to reorder the bits; the permutation is kept in .order."

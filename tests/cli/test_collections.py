@@ -224,6 +224,15 @@ def test_what_is_not_there_is_named_and_nothing_is_removed(copied):
         assert photos.remove([99_999]) == 0  # the library goes on ignoring it
 
 
+def test_a_folder_that_was_taken_in_is_known_though_nothing_of_it_is_left(copied):
+    home, folder = copied / "clothes.bsc", copied / "clothes"
+    told("remove", home, *range(61), folder / "broken.png")
+    assert told("info", home)["folders"] == [str(folder)]
+    assert told("remove", home, folder)["removed"] == 0
+    assert told("info", home)["folders"] == []
+    assert "does not hold" in told("remove", home, folder, code=1)["error"]["message"]
+
+
 @pytest.mark.slow
 def test_codes_are_verified(copied):
     home = copied / "clothes.bsc"

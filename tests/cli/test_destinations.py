@@ -13,11 +13,14 @@ from PIL import Image
 
 import bitscale as bs
 from bitscale.cli.app import GROUPS
+from bitscale.cli.bench import BENCHMARKS
+from bitscale.cli.destinations import MEASURED, check_destination
 from bitscale.cli.verbs import VERBS
 from tests.cli.run import bitscale, inside
 from tests.collection.unprivileged import without_privileges
 
 pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[2]
 
 # Every parameter that names a file or folder is one of these three. A new one must be added here, and an output
 # gets a line in COMMANDS below.
@@ -189,6 +192,23 @@ def test_an_array_is_not_encoded_over_itself(home, words, tmp_path):
     assert contents(tmp_path) == before
 
 
+def test_benchmarks_write_over_their_own_results_alone(tmp_path):
+    """Their scripts have parsers of their own, which take beginnings of words, too."""
+    mine = tmp_path / "mine.json"
+    Image.new("RGB", (9, 7), "red").save(mine, format="JPEG")
+    (tmp_path / "a.jpg").write_bytes(mine.read_bytes())
+    before = contents(tmp_path)
+    for words in (("--out", mine), (f"--out={mine}",), ("--ou", mine), (f"--o={mine}",)):
+        done = inside("bench", "loss", *words)
+        assert done.returncode == 1
+        assert "--force" in done.stderr
+    assert inside("bench", "loss", "--out", tmp_path / "a.jpg").returncode == 2
+    assert contents(tmp_path) == before
+    for name in BENCHMARKS:
+        if (ROOT / "results" / f"{name}.json").exists():
+            check_destination(ROOT / "results" / f"{name}.json", MEASURED)
+
+
 def test_links_and_odd_files_are_not_ours(words, tmp_path):
     (tmp_path / "target.txt").write_text("mine")
     (tmp_path / "link.html").symlink_to(tmp_path / "target.txt")
@@ -197,6 +217,7 @@ def test_links_and_odd_files_are_not_ours(words, tmp_path):
     os.mkfifo(tmp_path / "pipe.html")
     for name in ("link.html", "nowhere.html", "folder.html", "pipe.html"):
         assert run(words["search", "html"], tmp_path / name).returncode == 1
+    assert "it is a folder" in run(words["search", "html"], tmp_path / "folder.html", "--force").stderr
     assert (tmp_path / "target.txt").read_text() == "mine"
 
 
@@ -234,12 +255,13 @@ def test_the_slip_of_the_shell(home, tmp_path):
 def test_outputs_about_persons_are_refused_before_any_work(home, tmp_path):
     mine = tmp_path / "run" / "checkpoint.safetensors"
     mine.parent.mkdir()
-    for path in (tmp_path / "m.safetensors", tmp_path / "who.html", mine):
+    for path in (tmp_path / "m.safetensors", tmp_path / "card.md", tmp_path / "who.html", mine):
         Image.new("RGB", (9, 7), "red").save(path, format="JPEG")
     before = contents(tmp_path)
     train = ("reid", "train", home / "p", "--out")
     for words in (
         (*train, tmp_path / "m.safetensors"),
+        (*train, tmp_path / "card.safetensors"),
         (*train, tmp_path / "new.safetensors", "--run", mine.parent),
         ("reid", "who", home / "p.bsc", home / "p" / "1.png", "--html", tmp_path / "who.html"),
     ):

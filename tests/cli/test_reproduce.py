@@ -46,6 +46,16 @@ def test_the_status_of_everything_without_anything(here):
     assert "61.46" in told.stdout
     assert not (here / "results").exists()
 
+    def tables(*words):
+        return {row["table"] for row in json.loads(inside("reproduce", *words, "--status", "--json").stdout)}
+
+    assert tables("tab2") == {"tab2"}
+    assert tables("tabtime", "fig:comp") == {"tabtime", "fig:comp"}
+    assert tables("fig:CIFAR") == {f"fig:cifar10_{part}" for part in ("hamm_dist", "precision_500", "precision_k")}
+    assert {"fig:comp", "fig:nus_hamm_dist"} < tables("figures")
+    assert {"tab2", "tab5", "fig:comp"} < tables("cifar10")
+    assert "tab5" in tables("fig:short")
+
 
 def test_missing_data_is_told(here):
     done = inside("reproduce", "tab3", "--only", "lsh")
@@ -57,7 +67,10 @@ def test_unknown_words_are_wrong_usage(here):
     done = inside("reproduce", "tab9")
     assert done.returncode == 2
     assert "the paper has no 'tab9'" in done.stderr
-    for words in (["--only", "nonsense"], ["cuhk03", "--only", "nonsense"], ["cuhk03", "--quick"]):
+    assert "did you mean 'tab1'" in inside("reproduce", "TAB1").stderr
+    assert "no small version of second-track" in inside("reproduce", "second-track", "--quick").stderr
+    wrong = [["--only", "nonsense"], ["cuhk03", "--only", "nonsense"], ["cuhk03", "--quick"], ["fig:short", "--quick"]]
+    for words in (*wrong, ["table:tab222", "--quick"]):
         told = json.loads(inside("reproduce", *words, "--json").stdout)
         assert told["error"]["exit_code"] == 2
 

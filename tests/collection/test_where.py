@@ -64,6 +64,8 @@ def photos(tmp_path_factory):
         ("flag=true", [3]),
         ("none=null", [0, 1, 2, 3]),
         ("label=", []),
+        ("none~" + "[" * 5_000, []),
+        ("none=" + "[" * 5_000, []),  # deeper than JSON is read: a text
         ("exif.taken>=2024-05", [0, 1]),
         ("exif.taken=2024-05", [0]),
         ("exif.taken>2024-05", [1]),

@@ -61,12 +61,42 @@ def test_the_sample_is_a_part_of_fashion_mnist():
     assert check_apart(Origin("mnist", "P0", None, "train"), sample.query.origin) == ""
 
 
+@pytest.mark.parametrize(("one", "other"), [("cifar100", "cifar20"), ("fashion-mnist", "sample-tinted")])
+def test_the_same_images_under_another_name_are_the_same_images(one, other):
+    """A draw by a hundred classes is not one by twenty, whatever its seed."""
+    for first, second in ((one, other), (other, one)):
+        official = Origin(first, "P0", None, "train")
+        assert check_apart(official, Origin(second, "P0", None, "query")) == ""
+        for trained, asked in (("C1", "C1"), ("C2", "C1")):
+            with pytest.raises(InputError, match=f"on {first} with --protocol {trained} --split-seed 0"):
+                check_apart(Origin(first, trained, 0, "train"), Origin(second, asked, 0, "query"))
+        with pytest.raises(InputError, match=f"Evaluate it on {first} with --protocol C2 --split-seed 0"):
+            check_apart(Origin(first, "C2", 0, "train"), Origin(second, "P0", None, "query"))
+
+
+def test_a_part_of_mirflickr_is_of_mirflickr():
+    with pytest.raises(InputError, match="on mirflickr-5000 with"):
+        check_apart(Origin("mirflickr-5000", "P0", 0, "train"), Origin("mirflickr", "P0", 0, "query"))
+
+
 def test_what_is_not_known_is_said():
     known = Origin("set", "P0", 0, "train")
     assert "not recorded: queries may be among them" in check_apart(None, known.of_part("query"))
     assert "where these queries came from is not recorded" in check_apart(known, None)
     changed = Origin("own", "P0", 0, "train", "aa")
     assert "before it changed" in check_apart(changed, Origin("own", "P0", 0, "query", "bb"))
+    elsewhere = Origin("cifar10", "P0", 0, "train")
+    for one, other in ((changed, elsewhere), (elsewhere, changed), (changed, Origin("mine", "P0", 0, "train", "bb"))):
+        assert f"whether {other.dataset} holds some of that is not known" in check_apart(one, other.of_part("query"))
+    marked = Origin("set", "P0", 0, "train", besides="marked pictures")
+    assert Origin.from_dict(marked.to_dict()) == marked
+    assert "learned from marked pictures as well" in check_apart(marked, known.of_part("query"))
+    with pytest.raises(InputError, match="--split-seed 0"):
+        check_apart(marked, Origin("set", "P0", 1, "query"))
+    old = Origin("own", "P0", 0, "train", "aa")  # of a file that does not tell which rows were drawn
+    assert "labels own was split" in check_apart(old, Origin("own", "P0", 0, "query", "aa.11"))
+    with pytest.raises(InputError, match="--split-seed 0"):
+        check_apart(old, Origin("own", "P0", 1, "query", "aa.11"))
     for part in ("query", "all"):
         with pytest.raises(InputError, match="Train a model on the training part"):
             check_apart(known.of_part(part), known.of_part("query"))
@@ -91,6 +121,60 @@ def test_own_data_is_told_from_other_data_of_its_name(tmp_path):
     assert read_array(tmp_path / "a" / "own.npy").origin.part == "all"
     with pytest.raises(InputError, match="own, all of it"):
         check_apart(read_array(tmp_path / "a" / "own.npy").origin, origins[0].of_part("query"))
+
+
+def test_own_vectors_are_known_by_whatever_name_and_labels(tmp_path):
+    """The queries that are drawn follow the labels: another set of them draws others, under the same seed."""
+    part = features(60, seed=1)
+    for name in ("own", "copy"):
+        np.save(tmp_path / f"{name}.npy", part.images)
+    for name, labels in (("a", part.labels), ("b", np.arange(60) % 4)):
+        np.save(tmp_path / f"{name}.npy", labels)
+
+    def split(name="own", labels="a", **how):
+        return load_array(tmp_path / f"{name}.npy", labels=tmp_path / f"{labels}.npy", **how)
+
+    trained = split().train
+    assert check_apart(trained.origin, split("copy").query.origin) == ""
+    assert check_apart(trained.origin, split(protocol="P0-db").query.origin) == ""
+    for others in (split(labels="b"), split(query_share=0.5), split("copy", labels="b")):
+        assert np.intersect1d(others.query.images.rows, trained.images.rows).size
+        with pytest.raises(InputError, match="Evaluate it with the labels and the share of queries"):
+            check_apart(trained.origin, others.query.origin)
+    for name in ("own", "copy"):
+        with pytest.raises(InputError, match="with --protocol P0 --split-seed 0, or"):
+            check_apart(trained.origin, split(name, seed=1).query.origin)
+
+
+def test_a_split_made_by_hand_is_said_to_be_one(tmp_path):
+    part = features(60, seed=1)
+    np.save(tmp_path / "own.npy", part.images)
+    pool = read_array(tmp_path / "own.npy")
+    train, query = pool.take(np.arange(40)), pool.take(np.arange(40, 60))
+    assert str(train.origin) == "own, some of it"
+    assert "some of it, taken by hand: queries may be among it" in check_apart(train.origin, query.origin)
+    with pytest.raises(InputError, match="own, all of it"):
+        check_apart(pool.origin, query.origin)
+
+
+def test_a_folder_is_known_by_whatever_name_and_list(tmp_path):
+    from PIL import Image
+
+    names = [f"{'ab'[i % 2]}/{i}.png" for i in range(24)]
+    for folder in ("own", "copy"):
+        for i, name in enumerate(names):
+            (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(np.full((4, 4, 3), 9 * i, np.uint8)).save(tmp_path / folder / name)
+    (tmp_path / "list.csv").write_text("file,labels\n" + "".join(f"{name},{name[0]}\n" for name in reversed(names)))
+    trained = load_folder(tmp_path / "own").train
+    assert check_apart(trained.origin, load_folder(tmp_path / "copy").query.origin) == ""
+    listed = load_folder(tmp_path / "copy", labels=tmp_path / "list.csv")  # in another order: others are drawn
+    assert listed.query.origin.content != trained.origin.content
+    with pytest.raises(InputError, match="labels and the share"):
+        check_apart(trained.origin, listed.query.origin)
+    part = load_folder(tmp_path / "own", query_share=0.5).query.origin
+    with pytest.raises(InputError, match="labels and the share"):
+        check_apart(trained.origin, part)
 
 
 def test_a_folder_without_labels_is_the_same_folder(tmp_path):

@@ -145,11 +145,29 @@ def test_ours_is_the_default():
         ("drsch", {"proxy_weight": 1.0}, "nested"),
         ("drsch", {"backbone_rate": 0.1}, "not pretrained"),
         ("drsch", {"momentum": 0.5}, "optimizer=sgd"),
+        ("nested", {"contrast_temperature": 0.5}, "contrast_weight is 0"),
+        ("nested", {"proxy_rate": 2.0, "recipe": "as-printed"}, "proxy_weight is 0"),
+        ("bs-drsch", {"laplacian_norm": "none", "laplacian_weight": 0.0}, "laplacian_weight is 0"),
+        ("drsch", {"validation_by": "classes"}, "validation_share is 0"),
     ],
 )
 def test_a_setting_that_would_be_ignored_is_refused(name, setting, why):
     with pytest.raises(InputError, match=f"{name} would ignore {next(iter(setting))}.*{why}.*Leave it away"):
         make_hasher(name, n_bits=8, **setting)
+
+
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        ({"shift_by": "image", "recipe": "as-printed"}, "shift is 0"),
+        ({"shift_by": "batch", "shift": 0}, "shift is 0"),
+        ({"input_fit": "stretch"}, "taken as they are"),
+        ({"teacher_weight": 2.0}, "no teacher"),
+    ],
+)
+def test_a_setting_that_these_images_leave_idle_is_refused(setting, why):
+    with pytest.raises(InputError, match=f"nested would ignore {next(iter(setting))}.*{why}"):
+        make_hasher("nested", n_bits=8, **setting, **QUICK).fit(pictures())
 
 
 def test_settings_for_pictures_are_refused_on_vectors():

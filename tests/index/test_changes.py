@@ -116,6 +116,31 @@ def test_automatic_ids_go_on_after_a_merge():
         assert merged.add(codes[:1]).tolist() == [3]
 
 
+@pytest.mark.parametrize("name", ["_state", "_next_id"])
+def test_an_interrupted_addition_gives_no_id_twice(name):
+    """Ctrl-C between any two things that adding changes."""
+
+    def some(n):
+        return bs.Codes.from_signs(np.random.default_rng(n).normal(size=(n, 16)))
+
+    class Interrupted(bs.ExactIndex):
+        armed = False
+
+        def __setattr__(self, attribute, value):
+            if self.armed and attribute == name:
+                raise KeyboardInterrupt
+            super().__setattr__(attribute, value)
+
+    index = Interrupted(some(5))
+    Interrupted.armed = True
+    with pytest.raises(KeyboardInterrupt):
+        index.add(some(3))
+    Interrupted.armed = False
+    index.add(some(4))
+    ids = index.ids()
+    assert len(np.unique(ids)) == len(ids) == 9
+
+
 def test_an_id_added_again_is_outside_an_older_selection():
     codes = bs.Codes.from_packed(np.arange(5, dtype=np.uint8)[:, None])
     index = bs.ExactIndex(codes)

@@ -4,11 +4,13 @@ import os
 import re
 import shutil
 import signal
+from dataclasses import replace
 
 import pytest
 
+from bitscale.hashers import load_hasher
 from bitscale.paper import Cell, Places, reproduce
-from bitscale.paper.models import kept_model
+from bitscale.paper.models import MODEL, kept_model
 from bitscale.paper.record import path_of, read
 
 pytestmark = pytest.mark.slow
@@ -65,6 +67,19 @@ def test_a_kept_model_is_used_again(places, whole):
     reproduce(nested(), places, told.append)
     assert steps(told) == []
     assert read(path_of(nested()[0], places.results))["model"] == whole
+
+
+def test_a_model_of_other_data_is_not_used(places):
+    [cell] = cells = [Cell("sample", "itq", 8, 8)]
+    reproduce(cells, places)
+    model = places.runs / cell.trainings[0].name / MODEL
+    before = model.read_bytes()
+    other = load_hasher(model)
+    other.origin = replace(other.origin, split_seed=1)
+    other.save(model)
+    shutil.rmtree(places.results)
+    reproduce(cells, places)
+    assert model.read_bytes() == before
 
 
 def test_a_model_or_checkpoint_of_other_settings_is_not_used(places, whole):

@@ -3,11 +3,13 @@
 import errno
 import json
 import os
+from dataclasses import replace
 
 import pytest
 
 from bitscale.errors import CorruptFile, FileError, NewerFormat
-from bitscale.paper import Cell
+from bitscale.paper import Cell, whole_plan
+from bitscale.paper.cells import RANDOM
 from bitscale.paper.record import digest, missing_seeds, path_of, read, read_all, with_run, write
 
 CELL = Cell("sample", "lsh", 16, 16, seeds=(0, 1))
@@ -15,8 +17,9 @@ CELL = Cell("sample", "lsh", 16, 16, seeds=(0, 1))
 
 def run(seed, value):
     return {
-        "seed": seed, "split_seed": 0, "scores": {"map": value, "ham2": 1.0}, "model": f"m{seed}", "network": None,
-        "settings": {}, "health": {}, "seconds": {"fit": 1.0}, "machine": {}, "versions": {}, "chance_map": 10.0,
+        "seed": seed, "split_seed": 0, "scores": {"map": value, "ham2": 1.0, RANDOM: value}, "model": f"m{seed}",
+        "network": None, "settings": {}, "health": {}, "seconds": {"fit": 1.0}, "machine": {}, "versions": {},
+        "chance_map": 10.0,
     }  # fmt: skip
 
 
@@ -43,6 +46,20 @@ def test_a_number_changed_by_hand_is_noticed(tmp_path):
             read(path)
         path.write_text(text)
     assert read(path)["value"] == 40.0
+
+
+def test_a_cell_under_the_name_of_another_is_noticed(tmp_path):
+    write(path_of(CELL, tmp_path), with_run(CELL, None, run(0, 40.0)))
+    other = replace(CELL, bits=24, trained_bits=24)
+    path_of(CELL, tmp_path).rename(path_of(other, tmp_path))
+    with pytest.raises(CorruptFile, match=r"sample-lsh-24\.json holds the cell sample-lsh-16"):
+        read_all(tmp_path)
+
+
+def test_names_follow_from_what_cells_hold(tmp_path):
+    for cell in whole_plan():
+        write(path_of(cell, tmp_path), with_run(cell, None, run(0, 40.0) | {"settings": dict(cell.settings)}))
+    assert read_all(tmp_path).keys() == {cell.name for cell in whole_plan()}
 
 
 @pytest.mark.parametrize(

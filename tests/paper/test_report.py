@@ -1,7 +1,8 @@
 """Figures and report: made of the records alone, nothing from outside, marks where ours is above the paper's."""
 
+import json
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,15 +10,18 @@ import pytest
 from PIL import Image
 
 import bitscale as bs
+from bitscale.data.sets.cifar import CIFAR10_FILES
 from bitscale.errors import FileError
-from bitscale.paper import Cell, in_table, rows, whole_plan
+from bitscale.paper import Cell, in_table, rows, small, whole_plan
 from bitscale.paper.blocks import Entry, Grid, Heading, Pictures, Text, to_html, to_markdown
 from bitscale.paper.cells import RANDOM
 from bitscale.paper.contents import contents
 from bitscale.paper.figures import ORDER, Figure, Line, against_bits, caption, draw, drawn_from, figures, style
+from bitscale.paper.models import FACTS, MODEL, new_hasher
 from bitscale.paper.record import TIMING, read_all, with_run, write
-from bitscale.paper.report import markdown
-from bitscale.paper.retrieval import EDGE, GAP, RED, ZOOM, nearest, picture, queries_of
+from bitscale.paper.report import draw_retrieval, markdown, retrieval_cells
+from bitscale.paper.retrieval import EDGE, GAP, RED, ZOOM, digest_of, nearest, picture, queries_of
+from tests.data.formats import write_cifar
 
 RESULTS = Path(__file__).parents[2] / "results" / "paper"
 CELLS = (
@@ -32,7 +36,8 @@ CELLS = (
 
 def run(cell, seed, value):
     found = {
-        "seed": seed, "split_seed": 0, "model": "m", "settings": {"optimizer": "adam"}, "chance_map": 10.0,
+        "seed": seed, "split_seed": 0, "model": "m", "chance_map": 10.0,
+        "settings": {"optimizer": "adam"} | dict(cell.settings),
         "scores": {"map": value, "ham2": value - 1, "precision@500": value - 2, "precision@1": value},
         "network": cell.network, "seconds": {"fit": 1.0}, "machine": {}, "versions": {},
         "health": {"constant_bits": 0, "mean_correlation": 0.25, "distinct_codes": 1234, "largest_collision": 5},
@@ -64,6 +69,18 @@ def test_the_page(results):
     assert re.search(r"\| MNIST \| DRSCH \| `ours`, 2,000 iterations \| 64: -8\.1 \|", text)
     assert "`beta_end=2.0`" in text
     assert "1,234" in text
+
+
+def test_images_and_queries_are_counted_beside_the_table(tmp_path):
+    note = "190,000 images carry one of the 21 labels; the paper counts 195,969."
+    for dataset, n in (("nus-wide", 2_100), ("mnist", 10_000)):
+        cell = Cell(dataset, "drsch", 16, 16, "ours", iterations=2000)
+        about = {"n_queries": n} | ({"note": note} if dataset == "nus-wide" else {})
+        write(tmp_path / f"{cell.name}.json", with_run(cell, None, run(cell, 0, 60.0) | about))
+    cells = [Cell(dataset, "drsch", 16, 16, "ours", iterations=2000) for dataset in ("mnist", "nus-wide")]
+    text = markdown(tuple(cells), tmp_path, "figures/")
+    assert f"## NUS-WIDE\n\n{note} 2,100 queries.\n\n### `tab3`" in text
+    assert "## MNIST\n\n### `tab1`" in text
 
 
 def test_the_second_track_has_a_table_of_its_own(tmp_path):
@@ -220,3 +237,33 @@ def test_the_retrieval_picture_frames_mistakes(tmp_path):
     queries = queries_of(split)
     assert split.query.labels[queries].tolist() == list(range(10))
     assert not (nearest(fixed, split, queries, 32) == queries[:, None]).any()  # nobody finds itself
+
+
+@pytest.mark.slow
+def test_the_retrieval_picture_is_drawn_anew_for_other_models(tmp_path):
+    for i, file in enumerate(CIFAR10_FILES):
+        write_cifar(tmp_path / "cifar-10-batches-bin" / file, np.arange(1_700)[:, None] % 10, seed=i)
+    path, runs = tmp_path / "p.png", tmp_path / "runs"
+
+    def keep(cell, seed):
+        training = cell.trainings[0]
+        model = bs.make_hasher("lsh", n_bits=cell.trained_bits, seed=seed).fit(split.train)
+        asked = json.loads(json.dumps(asdict(new_hasher(training).settings)))
+        (runs / training.name).mkdir(parents=True, exist_ok=True)
+        model.save(runs / training.name / MODEL)
+        (runs / training.name / FACTS).write_text(json.dumps({"seconds": 1.0, "asked": asked}))
+        return model.fingerprint
+
+    split, cells = bs.load_dataset("cifar10", tmp_path), whole_plan()
+    fixed, longer = retrieval_cells(cells)
+    assert (fixed.method, longer.method, longer.trained_bits, longer.iterations) == ("drsch", "bs-drsch", 64, 8_000)
+    first = keep(fixed, 0)
+    assert not draw_retrieval(cells, path, runs, tmp_path)  # one model of two is here
+    assert not draw_retrieval(small(cells), path, runs, tmp_path)
+    second = keep(longer, 0)
+    assert draw_retrieval(cells, path, runs, tmp_path)
+    assert drawn_from(path) == digest_of(first, second)
+    assert not draw_retrieval(cells, path, runs, tmp_path)
+    other = keep(longer, 1)
+    assert draw_retrieval(cells, path, runs, tmp_path)
+    assert drawn_from(path) == digest_of(first, other) != digest_of(first, second)

@@ -7,10 +7,12 @@ import pytest
 from PIL import Image
 
 from bitscale.errors import DataError, UnreadablePicture
+from bitscale.pictures import decode
 from bitscale.pictures.arrays import fit_pixels, read_picture
 from bitscale.pictures.decode import FORMATS, Limits, readable_formats
 from bitscale.pictures.form import Form
 from bitscale.pictures.workers import decode_files
+from tests.pictures.bombs import tiled
 from tests.pictures.made import bomb, encoded, png, save, texture
 
 GREY28 = Form((28, 28), 1)
@@ -49,6 +51,22 @@ def test_facts_are_those_of_the_bytes_decoded(tmp_path):
     found = read_picture(path)
     assert found.content == hashlib.sha256(path.read_bytes()).digest()
     assert (found.size, found.modified) == (path.stat().st_size, 123_456_789)
+
+
+def test_what_is_hashed_is_what_is_decoded(tmp_path, monkeypatch):
+    """Another picture comes into the file's place as soon as it was read."""
+    path, read = save(tmp_path / "a.png", 1), decode._read
+    content, pixels = hashlib.sha256(path.read_bytes()).digest(), read_picture(path).pixels
+
+    def replaced(*given):
+        data = read(*given)
+        save(path, 2)
+        return data
+
+    monkeypatch.setattr(decode, "_read", replaced)
+    found = read_picture(path)
+    assert found.content == content
+    assert np.array_equal(found.pixels, pixels)
 
 
 def naive_fit(pixels, size, middle=False):
@@ -135,6 +153,14 @@ def test_heic(tmp_path, turn):
     assert np.abs(here.pixels - texture(2, 96, 64).astype(np.float64)).mean() < 6
     (there,) = decode_files([str(tmp_path / "a.heic")], GREY28)
     assert np.array_equal(there.pixels, read_picture(tmp_path / "a.heic", GREY28).pixels)
+    assert pillow_heif.options.DECODE_THREADS == 1  # each would take a share of the memory allowed
+
+
+def test_where_heic_cannot_be_read_the_cure_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(decode, "_load_heif", lambda: None)
+    monkeypatch.setattr(decode, "_formats", lambda: ("JPEG", "PNG"))
+    with pytest.raises(UnreadablePicture, match=r"pip install 'bitscale\[heic\]'"):
+        read_picture(put(tmp_path / "a.heic", b"\0\0\0\x18ftypheic\0\0\0\0mif1heic" + bytes(200)))
 
 
 def test_the_first_frame_of_many(tmp_path):
@@ -215,3 +241,10 @@ def test_more_pixels_or_bytes_than_allowed(tmp_path):
         read_picture(path, limits=Limits(file=100))
     with pytest.raises(UnreadablePicture, match="larger than is safe"):
         read_picture(put(tmp_path / "b.png", png(100_000, 100_000, b"")))
+
+
+def test_tiles_count_as_pictures_do(tmp_path):
+    """A picture of 16 x 16 whose one tile is larger: refused before memory is taken for it."""
+    path = put(tmp_path / "a.tif", tiled(8, tile=(400, 304)))
+    with pytest.raises(UnreadablePicture, match=r"tiles of 400 x 304 pixels, 121,599 in all allowed"):
+        read_picture(path, limits=Limits(pixels=121_599))

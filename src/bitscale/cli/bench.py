@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from bitscale.cli.capacity import capacity
+from bitscale.cli.destinations import MEASURED, check_destination
 from bitscale.cli.output import cell, command, emit, print_table, say
 from bitscale.errors import BitscaleError
 
@@ -49,7 +50,8 @@ def bench(
 ) -> None:
     """Measure speed against named peers; what follows NAME goes to the benchmark (try `bitscale bench search --help`).
 
-    Results are ratios from interleaved rounds, written as JSON with the machine they were measured on. `bench capacity`
+    Results are ratios from interleaved rounds, written as JSON with the machine they were measured on; --force writes
+    them over a file that is no such result. `bench capacity`
     measures nothing: it says what so many codes would take, from what was measured. Without NAME all are listed.
     """
     if name is None or name == "--json":
@@ -63,7 +65,16 @@ def bench(
         raise BitscaleError("benchmarks come with the source tree, not with the package. Run this from a checkout.")
     import subprocess
 
-    raise typer.Exit(subprocess.run([sys.executable, str(script), *context.args], check=False).returncode)
+    words = [word for word in context.args if word != "--force"]
+    for out in outputs_of(words):
+        check_destination(out, MEASURED, force=len(words) < len(context.args))
+    raise typer.Exit(subprocess.run([sys.executable, str(script), *words], check=False).returncode)
+
+
+def outputs_of(words: list[str]) -> list[Path]:
+    """Where the words for a benchmark let it write: --out FILE, --out=FILE, or what its parser takes for --out."""
+    pairs = [(*word.split("=", 1), after)[:2] for word, after in zip(words, [*words[1:], ""], strict=True)]
+    return [Path(out) for name, out in pairs if len(name) > 2 and "--out".startswith(name) and out]
 
 
 def show_known(as_json: bool) -> None:

@@ -30,6 +30,13 @@ def push(
         str | None,
         typer.Option(help="Of Milvus: ivf or hnsw. Quicker, not exact; says how much of the nearest it finds."),
     ] = None,
+    partition_by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="Of Milvus: store items by label or a value of the metadata; --where KEY=VALUE looks there alone.",
+        ),
+    ] = None,
     looks: Annotated[
         bool | None,
         typer.Option(
@@ -48,6 +55,7 @@ def push(
 
     Try: bitscale push holiday.bsc 'postgresql://me@localhost/photos?collection=holiday' --verify 100
     """
+    from bitscale.collection.engines.parting import nobody_has
     from bitscale.collection.engines.push import push as run
     from bitscale.collection.engines.verify import differences
 
@@ -56,8 +64,9 @@ def push(
     with open_for_reading(collection) as photos:
         with progress_bar(as_json) as show:
             tell = partial(show, "adding items")
-            done = run(photos, address, approximate=approximate, looks=looks, progress=tell)
+            done = run(photos, address, approximate=approximate, partition_by=partition_by, looks=looks, progress=tell)
         apart = differences(photos, address, verify) if verify else []
+        nobody = partition_by is not None and nobody_has(photos, partition_by)
     if as_json:
         counts = {"added": done.added, "updated": done.updated, "removed": done.removed, "items": done.items}
         recall = None if done.recall is None else asdict(done.recall)
@@ -67,6 +76,8 @@ def push(
         if done.recall is not None:
             shares = ", ".join(f"{share:.1%} at {bits} bits" for bits, share in done.recall.by_bits.items())
             say(f"Approximate: of the {done.recall.k} nearest it finds {shares} ({done.recall.queries} queries).")
+        if nobody:
+            say(f"note: no item has {partition_by}, so all are in one partition.")
         if verify:
             say("All answers are alike." if not apart else "Answers differ: " + "; ".join(apart[:5]))
     if apart:
@@ -88,15 +99,21 @@ def pull(
 
     Try: bitscale pull milvus://localhost/holiday copy.bsc --model holiday.bsc
     """
+    from bitscale.collection.engines.collection import EngineCollection
     from bitscale.collection.engines.pull import pull as run
 
     refuse_address(collection)
+    with EngineCollection.open(address) as there:
+        notices = there.notices()
     with progress_bar(as_json) as show:
         items = run(address, collection, model_of(model), progress=lambda n, total: show("fetching items", n, total))
     if as_json:
-        emit({"collection": str(collection.absolute()), "address": address, "items": items})
+        told = {"collection": str(collection.absolute()), "address": address, "items": items}
+        emit({**told, **({"notices": notices} if notices else {})})
     else:
         say(f"{items:,} items in {collection.name}.")
+        for notice in notices:
+            say(f"note: {notice} Then pull into another folder.")
 
 
 def unpush(

@@ -113,6 +113,8 @@ def about_address(address: str) -> dict[str, Any]:
     with EngineCollection.open(address) as photos:
         about: dict[str, Any] = {"kind": "collection on an engine", "address": str(photos.path), "items": len(photos)}
         about |= {"n_bits": photos.n_bits, "model": photos.model, "answers": photos.index.facts.approximate or "exact"}
+        if (parted := photos.index.facts.parted) is not None:
+            about |= {"partition_by": parted.field, "partitions": parted.n}
         if notices := photos.notices():
             about["notices"] = notices
         return about

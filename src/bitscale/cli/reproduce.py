@@ -45,7 +45,7 @@ def reproduce(
     from bitscale.cli.reproduce_cells import reproduce_cells
     from bitscale.cli.reproduce_persons import reproduce_persons
 
-    words = what or []
+    words = [word.removeprefix("table:") for word in what or []]
     if set(words) & set(NAMES):
         if set(words) - set(NAMES):
             raise UsageError("the table of persons is measured on its own: bitscale reproduce cuhk03 --root DIR")

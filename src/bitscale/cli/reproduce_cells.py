@@ -12,11 +12,11 @@ from bitscale.cli.output import COULD_NOT, UsageError, emit, print_table, say
 from bitscale.cli.progress import one_line
 from bitscale.data import datasets
 from bitscale.errors import InputError
-from bitscale.paper import Outcome, Places, Row, rows, select, small, whole_plan
+from bitscale.paper import Outcome, Places, Row, asked_for, rows, select, small, whole_plan
 from bitscale.paper import reproduce as measure
 from bitscale.paper.numbers import MAIN, TIMES
 from bitscale.paper.plan import asked_tables
-from bitscale.paper.report import FIGURES, PAGE, RETRIEVAL
+from bitscale.paper.report import FIGURES, PAGE
 from bitscale.views.tables import Table
 
 
@@ -36,11 +36,14 @@ def reproduce_cells(
         raise UsageError(str(error)) from None
     places = Places.usual(root, quick)
     cells, plan = (small(cells), small(whole_plan())) if quick else (cells, whole_plan())
+    if quick and not cells:
+        raise UsageError(f"there is no small version of {' '.join([*words, *only])}. Ask for a table, as in tab1.")
     if not status:
         check_report(places.results, {cell.dataset for cell in plan}, force)
         with one_line(as_json) as show:
             outcome = measure(cells, places, show, times=timed_datasets(words, root, quick), plan=plan)
     listed = rows(cells, places.results, asked_tables(words, quick), only)
+    listed = listed if quick else asked_for(listed, words)  # the sample stands in no table
     if status:
         tell_status(listed, as_json)
         return
@@ -53,7 +56,7 @@ def check_report(results: Path, datasets: set[str], force: bool) -> None:
     """Refuse, before anything is measured, to write the report over files of others; cells are looked at when read."""
     check_there(results / PAGE, PAPER_PAGE, force)
     for path in sorted((results / FIGURES).glob("*.png")):
-        if path.name != RETRIEVAL and path.name.startswith(tuple(f"{name}-" for name in datasets)):
+        if path.name.startswith(tuple(f"{name}-" for name in datasets)):
             check_there(path, FIGURE, force)
 
 

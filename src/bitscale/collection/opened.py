@@ -185,4 +185,5 @@ class Opened(Answering, Contents):
             self.uploading.abandon()
             self._database.set_right()
             self._serving.forget()
+            self._searcher.pool.forget_all()  # by the next search a file may hold another picture
         self._interrupted = False

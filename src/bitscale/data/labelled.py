@@ -93,7 +93,8 @@ class Labelled:
         attributes = tuple(Attribute(each.name, each.labels[rows], each.label_names) for each in self.attributes)
         cameras = None if self.cameras is None else self.cameras[rows]
         taught = None if self.taught is None else self.taught[rows]
-        return Labelled(taken, self.labels[rows], self.label_names, self.origin, attributes, cameras, taught)
+        origin = None if self.origin is None else self.origin.of_some()
+        return Labelled(taken, self.labels[rows], self.label_names, origin, attributes, cameras, taught)
 
     def attribute(self, name: str) -> Attribute:
         """One attribute by name."""

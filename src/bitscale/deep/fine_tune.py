@@ -29,6 +29,7 @@ RATE = 1e-4
 STEPS = 60
 STAY = 4.0  # how much it counts that codes stay, beside the triplets
 GROUPS = 16  # marks a step
+MARKED = "marked pictures"  # what it learned from besides, whichever they are
 STILL = 64  # pictures a step that are only to stay
 
 
@@ -103,9 +104,6 @@ def _adopted(hasher: DeepHasher, network: Any, images: Any, groups: Sequence[Gro
     arrays = {name: learned.get(name, array) for name, array in hasher.arrays.items()}
     trained_on = hashlib.sha256(repr((hasher.details["trained_on"], len(images), groups)).encode()).hexdigest()
     tuned = type(hasher)(hasher.n_bits, features=hasher.features, seed=hasher.seed, settings=hasher.settings)
-    tuned.features_version, tuned.origin, tuned._recalled = (
-        hasher.features_version,
-        hasher.origin,
-        hasher.training.recipe,
-    )
+    tuned.features_version, tuned._recalled = hasher.features_version, hasher.training.recipe
+    tuned.origin = None if hasher.origin is None else replace(hasher.origin, besides=MARKED)
     return tuned.adopt(arrays, {**hasher.details, "trained_on": trained_on})

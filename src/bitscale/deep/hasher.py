@@ -23,7 +23,7 @@ from bitscale.data.labelled import Labelled
 from bitscale.data.sets.array import Vectors
 from bitscale.deep.details import backbone_note, check_arrays, check_details
 from bitscale.deep.memory import free_bytes
-from bitscale.deep.parts import Parts, ignored_settings, method_layers
+from bitscale.deep.parts import Parts, idle_settings, ignored_settings, method_layers, refuse_ignored
 from bitscale.deep.recipes import DEFAULT, Recipe, look
 from bitscale.deep.settings import DeepSettings
 from bitscale.errors import InputError
@@ -77,8 +77,7 @@ class DeepHasher(Hasher):
         choice = followed.choose(cls.parts, vectors=features != "pixels")
         settings = make_settings(cls, choice.settings)
         ignored = ignored_settings(cls.parts, settings.network, settings.optimizer, vectors=features != "pixels")
-        for name in ignored.keys() & given.keys():
-            raise InputError(f"{cls.name} would ignore {name}={given[name]!r}: {ignored[name]}. Leave it away.")
+        refuse_ignored(cls.name, given, {**idle_settings(settings), **ignored})
         hasher = cls(n_bits, features=features, seed=seed, settings=settings)
         hasher.recipe = followed
         return hasher
@@ -152,6 +151,7 @@ class DeepHasher(Hasher):
                 seen = replace(seen, bfloat16=has_bfloat16())
             choice = self.recipe.choose(self.parts, vectors=vectors, seen=seen)
             self.settings, self.chosen = make_settings(type(self), choice.settings), choice.reasons
+            refuse_ignored(self.name, self.recipe.given, idle_settings(self.settings, taught=train.taught is not None))
 
     def adopt(self, arrays: Arrays, details: Mapping[str, Any] | None = None) -> Self:
         """Take the arrays of a trained network, checked against the layers that settings and input call for."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from bitscale.deep.settings import DeepSettings
+from bitscale.errors import InputError
 from bitscale.networks.backbones import BACKBONES
 from bitscale.networks.layers import Layer
 from bitscale.networks.paper import network_layers
@@ -45,6 +47,34 @@ def ignored_settings(parts: Parts, network: str, optimizer: str, *, vectors: boo
         ("input_size", "input_width", "input_fit"): "it learns from vectors, not from pictures" if vectors else "",
     }
     return {name: why for names, why in pairs.items() if why for name in names}
+
+
+def idle_settings(settings: DeepSettings, *, taught: bool | None = None) -> dict[str, str]:
+    """The settings that nothing looks at while another is what it is, and why.
+
+    `taught`: whether a teacher's values come with the training images. None: no images are here yet, by which a recipe
+    may choose `shift` and `input_size`.
+    """
+    pairs = {
+        PROXY[1:]: "" if settings.proxy_weight else "its proxy_weight is 0",
+        CONTRAST[1:]: "" if settings.contrast_weight else "its contrast_weight is 0",
+        ("laplacian_norm", "laplacian"): "" if settings.laplacian_weight else "its laplacian_weight is 0",
+        ("validation_by",): "" if settings.validation_share else "its validation_share is 0",
+    }
+    if taught is not None:
+        pairs |= {
+            ("shift_by",): "" if settings.shift else "its shift is 0",
+            ("input_fit",): "" if settings.size else "pictures are taken as they are, its input_size is 0",
+            ("teacher_weight",): "" if taught else "no teacher's values come with these images",
+        }
+    return {name: why for names, why in pairs.items() if why for name in names}
+
+
+def refuse_ignored(method: str, given: Mapping[str, Any], ignored: Mapping[str, str]) -> None:
+    """Refuse settings that somebody gave and that would be ignored."""
+    for name in given:
+        if name in ignored:
+            raise InputError(f"{method} would ignore {name}={given[name]!r}: {ignored[name]}. Leave it away.")
 
 
 def method_layers(parts: Parts, settings: DeepSettings, input_shape: tuple[int, ...], n_bits: int) -> tuple[Layer, ...]:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 import numpy as np
 
-from bitscale.data.origin import ALL, Origin
+from bitscale.data.origin import ALL, SOME, Origin
 from bitscale.data.split import Split
 from bitscale.hashers.base import Hasher
 from bitscale.version import __version__
@@ -52,4 +52,6 @@ def _apart(origin: Origin) -> str:
     """A sentence: which images were not used for fitting. How settings were chosen is not known here."""
     if origin.part == ALL:
         return "All items of the dataset were used for fitting."
+    if origin.part == SOME:
+        return "Which items of the dataset were used for fitting is not recorded."
     return f"The queries of this split ({origin.of_part('query')}) were not used for fitting."

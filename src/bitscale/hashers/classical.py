@@ -35,6 +35,7 @@ class ClassicalHasher(Hasher):
             raise InputError(f"a hasher learns from at least two images. Got {len(x)}.")
         if len(labels) != len(x):
             raise InputError(f"every training image needs its label. Got {len(x)} images, {len(labels)} labels.")
+        self.origin = None  # nobody said; `fit` does
         arrays = self._learn(x, labels, np.random.default_rng(self.seed))
         arrays = {name: np.ascontiguousarray(array, np.float32) for name, array in arrays.items()}
         spread = np.sqrt(np.mean(self._project(x[:SPREAD_ROWS], arrays).astype(np.float64) ** 2, axis=0))  # (q,)

@@ -53,14 +53,14 @@ def encode_files(
     """Encode files in order; whatever is wrong with one costs that one. Close the iterator to end the workers.
 
     With a `pool` its workers decode, under its limits, and go on to wait there. `places` reads from EXIF where a
-    picture was taken, too; `relax` gives the codes before the sign besides.
+    picture was taken, too; `relax`, for queries, gives the codes before the sign, and no hashes of the files.
     """
     form = hasher.picture_form
     size = batch or _batch_size(form)
     rows: list[int] = []
     pictures: list[Picture] = []
     broken: list[tuple[int, UnreadablePicture]] = []
-    how: dict[str, Any] = {"workers": workers, "limits": limits, "pool": pool, "places": places}
+    how: dict[str, Any] = {"workers": workers, "limits": limits, "pool": pool, "places": places, "hashed": not relax}
     with closing(decode_files(paths, form, **how)) as results:
         start = time.monotonic()
         for place, result in enumerate(results):

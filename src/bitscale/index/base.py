@@ -91,6 +91,7 @@ class Index(ABC):
     bit_weights: Float
     n_bits: int
     model: str | None
+    most_hits: int | None = None  # that it lists for one query; None: as many as there are
     _compared: tuple[Float, str | None] | None = None  # weights, which are never changed, and model of the last queries
 
     @abstractmethod

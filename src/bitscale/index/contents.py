@@ -61,8 +61,9 @@ class Contents(Index):
             ascending = new if order is None else new[order]
             self._refuse_known(state, ascending)
             packed = codes.packed if order is None else codes.packed[order]
-            self._state = state.with_items(packed, ascending, self._builder, workers)
-            self._next_id = max(self._next_id, int(ascending[-1]) + 1)
+            after = state.with_items(packed, ascending, self._builder, workers)
+            self._next_id = max(self._next_id, int(ascending[-1]) + 1)  # first: an interrupt may come in between
+            self._state = after
         return new
 
     def remove(self, ids: ArrayLike) -> int:

@@ -4,7 +4,7 @@ from bitscale.paper.cells import Cell, Training
 from bitscale.paper.numbers import Printed, in_table, printed, to_beat
 from bitscale.paper.plan import select, small, whole_plan
 from bitscale.paper.run import Outcome, Places, reproduce
-from bitscale.paper.status import Row, rows
+from bitscale.paper.status import Row, asked_for, rows
 
 __all__ = [
     "Cell",
@@ -13,6 +13,7 @@ __all__ = [
     "Printed",
     "Row",
     "Training",
+    "asked_for",
     "in_table",
     "printed",
     "reproduce",

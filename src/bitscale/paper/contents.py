@@ -15,6 +15,7 @@ from bitscale.paper.numbers import MAIN, SCALABLE, TIMES, TITLES, printed, to_be
 from bitscale.paper.persons import person_blocks
 from bitscale.paper.record import TIMING, Record, read
 
+USUAL_QUERIES = 10_000
 Measured = Mapping[str, Record]
 RowKey = tuple[str, str, int | None, str]  # method, recipe, iterations, features
 
@@ -24,9 +25,10 @@ def contents(cells: Sequence[Cell], records: Measured, results: Path) -> list[Bl
     blocks: list[Block] = [
         Heading("The paper's tables, reproduced", 1),
         Text(
-            "Generated from `results/paper` by `bitscale reproduce`. Protocol P0: 10,000 queries are searched within "
-            "the query set, each leaving itself out. MAP in percent; in brackets what the paper prints; bold (green) "
-            "where ours is above it; ± is the standard deviation over the seeds of the model."
+            "Generated from `results/paper` by `bitscale reproduce`. Protocol P0: queries, 10,000 unless otherwise "
+            "told, are searched within the query set, each leaving itself out. MAP in percent; in brackets what the "
+            "paper prints; bold (green) where ours is above it; ± is the standard deviation over the seeds of the "
+            "model."
         ),
         Text(progress(cells, records)),
     ]
@@ -62,7 +64,7 @@ def progress(cells: Sequence[Cell], records: Measured) -> str:
 
 def dataset_blocks(dataset: str, title: str, cells: Sequence[Cell], records: Measured) -> list[Block]:
     """The main table of a dataset and the one of bit-scalable codes."""
-    blocks: list[Block] = [Heading(title)]
+    blocks: list[Block] = [Heading(title), *data_blocks(cells, records)]
     for table, note in ((MAIN[dataset], "all methods"), (SCALABLE[dataset], "one model and many")):
         shown = [cell for cell in cells if cell.stands_in(table)]
         if shown:
@@ -72,6 +74,15 @@ def dataset_blocks(dataset: str, title: str, cells: Sequence[Cell], records: Mea
                 Text(verdict(shown, records)),
             ]
     return blocks
+
+
+def data_blocks(cells: Sequence[Cell], records: Measured) -> list[Block]:
+    """What a reader should know of the data: how many images it is, and how many queries where they are not 10,000."""
+    runs = [run for cell in cells for run in records[cell.name]["runs"]]
+    notes = dict.fromkeys(run["note"] for run in runs if "note" in run)
+    queries = {run["n_queries"] for run in runs if "n_queries" in run} - {USUAL_QUERIES}
+    words = [*notes, *(f"{n:,} queries." for n in sorted(queries))]
+    return [Text(" ".join(words))] if words else []
 
 
 def table_grid(table: str, cells: Iterable[Cell], records: Measured) -> Grid:
@@ -125,6 +136,7 @@ def other_blocks(dataset: str, cells: Sequence[Cell], records: Measured) -> list
     return [
         Heading(TITLES.get(dataset, dataset)),
         Text(f"Not in the paper; method against method. The MAP of a random ranking is {chance:.2f}."),
+        *data_blocks(shown, records),
         table_grid(dataset, shown, records),
     ]
 

@@ -26,7 +26,8 @@ ALWAYS = (
 CAUSES = {
     "ksh": "the number of labelled images is not printed; we use 2,000 and 300 anchors, as KSH's own paper does",
     "mlh": "the number of labelled images is not printed; we use all of them, which is more than its authors did",
-    "bre": "BRE keeps distances, not labels, and its sample is not printed: 2,000 images here",
+    "bre": "the distances to keep are those of labels here, of 2,000 images; the text speaks of distances of features, "
+    "and prints no sample",
     "itq": "every step takes the best rotation; an implementation whose step does not lies near the table",
     "pca-rr": "one random rotation, drawn once; the printed rows are not monotone in bits, and ITQ's, which starts "
     "from it, lie below ours",

@@ -52,7 +52,8 @@ def measure(
     if training.held_out and hasher.binary:
         relaxed = evaluate(hasher, split, bits=list(lengths), metrics="map", ranking="relaxed")
     seconds = {"fit": round(fitted.seconds, 1), "evaluate": round(time.perf_counter() - start, 1)}
-    chance = {"chance_map": round(100 * split.chance_map(), 4), "n_queries": len(split.query)}
+    chance: dict[str, Any] = {"chance_map": round(100 * split.chance_map(), 4), "n_queries": len(split.query)}
+    chance |= {"note": split.note} if split.note else {}
     runs = {bits: _run(fitted, training, report, relaxed, bits, seconds) | chance for bits in lengths}
     codes = hasher.encode(split.query.images) if subsets else None
     for bits in subsets:

@@ -60,7 +60,7 @@ def fit(training: Training, images: Labelled, runs: Path, tell: Told | None = No
     """The model of a training: the one that is kept, or a new one, gone on with where one was begun."""
     folder, cache = runs / training.name, runs / "features"
     earlier = kept_model(training, folder, cache)
-    if earlier is not None:
+    if earlier is not None and earlier.hasher.origin == images.origin:  # not of a dataset that was another then
         return earlier
     hasher = new_hasher(training, cache)
     asked = _settings(hasher)  # before the recipe looks at the images

@@ -178,8 +178,8 @@ def select(what: Sequence[str], only: Sequence[str] = ()) -> tuple[Cell, ...]:
         if word.removeprefix("table:") not in known:
             raise InputError(
                 f"the paper has no {word!r}{did_you_mean(word, known)} Give a LaTeX label "
-                f"({', '.join(tables())}, fig:comp, ...), a dataset ({', '.join(BUDGET)}), figures, ablations "
-                "or second-track."
+                f"({', '.join(tables())}, fig:comp, ...), a dataset ({', '.join(BUDGET)}, cuhk03), figures, "
+                "ablations or second-track."
             )
     cells = whole_plan()
     methods = tuple(dict.fromkeys(cell.method for cell in cells))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from bitscale.version import __version__
 
 FORMAT = 1
 CELL, TIMING = "paper cell", "paper timing"
+KEPT_BACK = "training images kept back"  # what an ablation is scored on
 
 Record = dict[str, Any]
 
@@ -42,7 +44,20 @@ def read(path: Path, kind: str = CELL) -> Record:
         raise CorruptFile(
             f"{path} was changed after it was measured: its digest differs. Restore it, or remove it to measure again."
         )
+    if kind == CELL and (name := _name_of(record, path.stem)) != path.stem:
+        raise CorruptFile(f"{path} holds the cell {name}. Give it its name back, or remove it.")
     return record
+
+
+def _name_of(record: Record, stem: str) -> str:
+    """The name of the cell that a record tells of; which of its settings stand in it is taken from a file's `stem`."""
+    names = re.findall(r"-([a-z_]+)=", stem)
+    return Cell(
+        record["dataset"], record["method"], record["bits"], record["trained_bits"], record["recipe"],
+        record["features"], record["iterations"], tuple(record["seeds"]), record["protocol"],
+        tuple((name, record["settings"].get(name)) for name in names), record["scored_on"] == KEPT_BACK,
+        metric=record["metric"],
+    ).name  # fmt: skip
 
 
 def write(path: Path, record: Mapping[str, Any], kind: str = CELL) -> None:
@@ -97,7 +112,7 @@ def with_run(cell: Cell, before: Record | None, run: Mapping[str, Any]) -> Recor
         "recipe": cell.recipe,
         "network": first["network"],
         "iterations": cell.iterations,
-        "scored_on": "training images kept back" if cell.held_out else "queries",
+        "scored_on": KEPT_BACK if cell.held_out else "queries",
         "metric": cell.metric,
         "value": scores[cell.metric],
         "spread": spread([one["scores"][cell.metric] for one in runs]),

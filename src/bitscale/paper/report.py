@@ -7,12 +7,12 @@ from pathlib import Path
 
 from bitscale.data import datasets, load_dataset
 from bitscale.paper.blocks import to_html, to_markdown
-from bitscale.paper.cells import OURS, Cell
+from bitscale.paper.cells import Cell
 from bitscale.paper.contents import contents
-from bitscale.paper.figures import draw, figures
+from bitscale.paper.figures import draw, drawn_from, figures, table_cells
 from bitscale.paper.models import kept_model
 from bitscale.paper.record import read_all, save
-from bitscale.paper.retrieval import BITS, picture
+from bitscale.paper.retrieval import BITS, digest_of, picture
 
 PAGE, FIGURES, RETRIEVAL = "report.html", "figures", "cifar10-retrieval.png"
 TITLE = "The paper's tables, reproduced"
@@ -45,20 +45,24 @@ def markdown(cells: tuple[Cell, ...], results: Path, pictures: str) -> str:
 
 
 def draw_retrieval(cells: tuple[Cell, ...], path: Path, runs: Path, root: Path | None) -> bool:
-    """The retrieval picture, where both models and the pictures are here; whether it was drawn."""
-    if path.exists() or "cifar10" not in {status.info.name for status in datasets(root) if status.present}:
+    """Draw the retrieval picture of the models that are here, unless it is of these already; whether it was drawn."""
+    if "cifar10" not in {status.info.name for status in datasets(root) if status.present}:
         return False
     hashers = []
-    for method in ("drsch", "bs-drsch"):
-        cell = next(
-            (c for c in cells if (c.dataset, c.method, c.bits, c.recipe) == ("cifar10", method, BITS, OURS)), None
-        )
-        if cell is None:
-            return False
+    for cell in retrieval_cells(cells):
         training = cell.trainings[0]
-        model = kept_model(training, runs / training.name)
-        if model is None:
-            return False
-        hashers.append(model.hasher)
-    picture(hashers[0], hashers[1], load_dataset("cifar10", root), path)
+        if (model := kept_model(training, runs / training.name)) is not None:
+            hashers.append(model.hasher)
+    if len(hashers) < 2:
+        return False
+    fixed, scalable = hashers
+    if drawn_from(path) == digest_of(fixed.fingerprint, scalable.fingerprint):
+        return False
+    picture(fixed, scalable, load_dataset("cifar10", root), path)
     return True
+
+
+def retrieval_cells(cells: tuple[Cell, ...]) -> list[Cell]:
+    """The cells whose models draw the retrieval picture: the fixed code's, and that of the longer one."""
+    of_length = [cell for cell in table_cells(cells) if (cell.dataset, cell.bits) == ("cifar10", BITS)]
+    return [cell for method in ("drsch", "bs-drsch") for cell in of_length if cell.method == method]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,18 @@ from numpy.typing import NDArray
 from bitscale.data import Split, read
 from bitscale.hashers import Hasher
 from bitscale.index.exact import ExactIndex
+from bitscale.paper.figures import DIGEST
 from bitscale.paper.record import save
 
 BITS, SHOWN = 32, 10
 EDGE, GAP, ZOOM = 2, 8, 2  # pixels
 RED, WHITE = (220, 30, 30), (255, 255, 255)
+DRAWN_AS = 1  # counted up where the drawing itself changes
+
+
+def digest_of(fixed: str, scalable: str) -> str:
+    """The digest of what a picture of two models is drawn from; they are named by their fingerprints."""
+    return hashlib.sha256(json.dumps([DRAWN_AS, BITS, fixed, scalable]).encode()).hexdigest()[:16]
 
 
 def queries_of(split: Split) -> NDArray[np.int64]:
@@ -39,7 +48,7 @@ def nearest(hasher: Hasher, split: Split, queries: NDArray[np.int64], bits: int)
 
 def picture(fixed: Hasher, scalable: Hasher, split: Split, path: Path) -> tuple[int, int]:
     """Draw the picture into `path`; returns how many mistakes the fixed and the cut code make."""
-    from PIL import Image
+    from PIL import Image, PngImagePlugin
 
     queries = queries_of(split)
     found_rows = [nearest(fixed, split, queries, BITS), nearest(scalable, split, queries, BITS)]
@@ -54,7 +63,9 @@ def picture(fixed: Hasher, scalable: Hasher, split: Split, path: Path) -> tuple[
             parts.append(space(first))
         lines.append(np.concatenate(parts[:-1], axis=1))
     whole, drawn = np.concatenate(lines), io.BytesIO()
-    Image.fromarray(np.repeat(np.repeat(whole, ZOOM, 0), ZOOM, 1)).save(drawn, "PNG", optimize=True)
+    about = PngImagePlugin.PngInfo()
+    about.add_text(DIGEST, digest_of(fixed.fingerprint, scalable.fingerprint))
+    Image.fromarray(np.repeat(np.repeat(whole, ZOOM, 0), ZOOM, 1)).save(drawn, "PNG", optimize=True, pnginfo=about)
     save(path, drawn.getvalue())
     return int(wrong[0].sum()), int(wrong[1].sum())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bitscale.paper.cells import Cell
-from bitscale.paper.numbers import PERSONS, TIMES, printed
+from bitscale.paper.numbers import FIGURES, PERSONS, TIMES, WHOLE_FIGURES, printed
 from bitscale.paper.persons import Seen, measured
 from bitscale.paper.record import TIMING, Record, read, read_all
 
@@ -55,6 +55,25 @@ def rows(cells: Sequence[Cell], folder: Path, tables: Iterable[str] = (), only: 
     if PERSONS in asked:
         others += _persons(folder)
     return places + [row for row in others if not only or row.method in only]
+
+
+def asked_for(listed: Sequence[Row], what: Sequence[str]) -> list[Row]:
+    """The rows in the tables and figures that the words name, of all places where their cells stand.
+
+    A word that no row has for its place, as the retrieval picture, asks for every row of its cells.
+    """
+    places = [(row, {row.table, row.dataset, *_figures_of(row)}) for row in listed]
+    if not all(any(word in names for _, names in places) for word in what):
+        return list(listed)
+    return [row for row, names in places if not what or names & set(what)]
+
+
+def _figures_of(row: Row) -> set[str]:
+    """The names under which a figure is asked for with others."""
+    if not row.table.startswith("fig:"):
+        return set()
+    whole = {WHOLE_FIGURES[row.dataset]} if row.table.startswith(f"fig:{FIGURES[row.dataset]}_") else set()
+    return {"figures"} | whole
 
 
 def _persons(folder: Path) -> list[Row]:

@@ -85,13 +85,13 @@ LIMITS = Limits()
 TINY = 64  # pixels: a small copy up to this size keeps every pixel as it is
 
 
-def decode(path: str, form: Form, limits: Limits, *, places: bool = False) -> Decoded:
+def decode(path: str, form: Form, limits: Limits, *, places: bool = False, hashed: bool = True) -> Decoded:
     """Decode one file in this process, or raise UnreadablePicture; Pillow's warnings come through.
 
-    `places` reads from its EXIF where it was taken, too.
+    `places` reads from its EXIF where it was taken, too; without `hashed` the hash of its content is left out.
     """
     data, status = _read(path, limits.file)
-    content = hashlib.sha256(data).digest()
+    content = hashlib.sha256(data).digest() if hashed else b""
     with _one_line_errors(path):
         picture, kind, size = _open(data, path, form, limits)
         exif = read_exif(picture, places)

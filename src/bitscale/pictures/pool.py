@@ -6,7 +6,6 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, Self
 
 from bitscale.machine import cores
@@ -36,7 +35,8 @@ class Pool:
         with self._lock:
             self._forget_dead()
             if not self._closed:
-                self._idle += [Child(self.limits) for _ in range(min(n, cores()) - len(self._idle))]
+                while len(self._idle) < n and len(self._idle) < cores():
+                    self._idle.append(Child(self.limits))
 
     def lend(self) -> Child:
         """A worker, warm where one is there."""
@@ -47,11 +47,11 @@ class Pool:
         return Child(self.limits)
 
     def begin(self, path: str, form: Form) -> None:
-        """Have a worker that waits, if one does, begin with a picture which `decode_files` is about to be asked for.
+        """Have a worker that waits, if one does, begin with a picture that is about to be searched for.
 
         `forget` it where it is not asked for in the end.
         """
-        wanted = wanted_in(form, places=False)
+        wanted = wanted_in(form, hashed=False)
         with self._lock:
             self._forget_dead()
             worker = next((one for one in self._idle if one.ready), None)
@@ -77,10 +77,15 @@ class Pool:
             if worker is not None:
                 self._owing.append(worker)
 
+    def forget_all(self) -> None:
+        """Nobody will ask for anything that was begun with."""
+        for path in list(self._begun):
+            self.forget(path)
+
     def give_back(self, worker: Child) -> None:
         """Keep a worker that has answered all it was asked; one too many is ended."""
         with self._lock:
-            keep = not self._closed and os.getpid() == self._owner and len(self._idle) < cores()
+            keep = not self._closed and os.getpid() == self._owner and (not self._idle or len(self._idle) < cores())
             if keep:
                 self._idle.append(worker)
         if not keep:
@@ -119,9 +124,9 @@ class Pool:
             worker.end()
 
 
-def wanted_in(form: Form, places: bool) -> dict[str, Any]:
+def wanted_in(form: Form, *, places: bool = False, hashed: bool = True) -> dict[str, Any]:
     """What a worker is told of how a picture is wanted."""
-    return {"form": asdict(form), "places": places}
+    return {"form": dict(vars(form)), "places": places, "hashed": hashed}
 
 
 def _end_all(

@@ -49,7 +49,8 @@ def answered(path: str, wanted: dict[str, Any], limits: Limits) -> bytes:
         if "side" in wanted:
             small = small_copy(path, wanted["side"], limits)
             return pack({"format": small.format}, small.data)
-        picture = decode(path, form_of(wanted["form"]), limits, places=bool(wanted.get("places")))
+        how = {name: bool(wanted[name]) for name in ("places", "hashed")}
+        picture = decode(path, form_of(wanted["form"]), limits, **how)
         header: dict[str, Any] = {"shape": picture.shape, "content": picture.content.hex()}
         header |= {name: getattr(picture, name) for name in ("size", "modified", "format", "width", "height", "exif")}
         return pack(header, picture.data + picture.look)

@@ -46,6 +46,7 @@ def decode_files(
     limits: Limits = LIMITS,
     pool: Pool | None = None,
     places: bool = False,
+    hashed: bool = True,
 ) -> Generator[Picture | UnreadablePicture, None, None]:
     """Every file decoded, or why not, in order. Close the iterator (or use it up) and no process is left.
 
@@ -53,9 +54,10 @@ def decode_files(
     limits    what one picture may cost
     pool      take processes from here instead, under its limits; they go on to wait there afterwards
     places    read from EXIF where a picture was taken, too
+    hashed    whether the hash of each file's content is wanted
     """
     each = prod(form.size) * form.channels if form.size else _HELD // 8
-    yield from _answers(paths, wanted_in(form, places), each, workers, limits, pool)
+    yield from _answers(paths, wanted_in(form, places=places, hashed=hashed), each, workers, limits, pool)
 
 
 def draw_small(
@@ -72,7 +74,7 @@ def draw_small(
 
 def workers_for(n_pictures: int) -> int:
     """How many processes are worth while for so many pictures, as far as there are cores."""
-    return min(cores(), -(-n_pictures // 2))
+    return n_pictures if n_pictures < 2 else min(cores(), -(-n_pictures // 2))
 
 
 def _answers(
@@ -254,7 +256,8 @@ def _feed(
             in_pipe += _bytes(chunk[-1])
         if chunk:
             worker.send(chunk, run.wanted)
-        time.sleep(min(pace * len(waiting) / 4, _NAP))  # to be woken for some answers and not for each
+        if pace:
+            time.sleep(min(pace * len(waiting) / 4, _NAP))  # to be woken for some answers and not for each
         left, asked = suspects.get(waiting[0], seconds), time.monotonic()
         try:
             frames = worker.receive(left)

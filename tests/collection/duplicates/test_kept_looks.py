@@ -52,3 +52,13 @@ def test_a_file_that_holds_another_picture_by_now_is_not_seen(files):
     content = hashlib.sha256(Path(files[0][0]).read_bytes()).digest()
     assert list(kept_looks([(files[0][0], content)], workers=1)) == [whole]
     assert list(kept_looks([(files[1][0], content)], workers=1)) == [None]
+
+
+def test_looks_kept_of_other_contents_are_not_taken(files):
+    """The same files, as large and as old, under items of other contents by now: what a stop kept is not theirs."""
+    paths = [path for path, _ in files[:2]]
+    contents = [hashlib.sha256(Path(path).read_bytes()).digest() for path in paths]
+    stopped = kept_looks(list(zip(paths, contents, strict=True)), workers=1)
+    assert next(stopped) is not None
+    stopped.close()
+    assert list(kept_looks(list(zip(paths, contents[::-1], strict=True)), workers=1)) == [None, None]

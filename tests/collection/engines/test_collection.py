@@ -55,12 +55,13 @@ def folder(tmp_path_factory):
         yield photos
 
 
-@pytest.fixture(scope="module", params=["postgres", "milvus"])
+@pytest.fixture(scope="module", params=["postgres", "milvus", "milvus by camera"])
 def both(request, folder):
-    address = servers.address(request.param, "served")
+    engine, _, field = request.param.partition(" by ")
+    address = servers.address(engine, "served")
     for left in connect.existing(address):
         left.drop()
-    push(folder, address)
+    push(folder, address, partition_by=field or None)
     with EngineCollection.open(address, HASHER) as there:
         yield folder, there
         there.index.drop()
@@ -194,6 +195,8 @@ def test_verbs_take_an_address(both, tmp_path):
     assert theirs == ours
     about = json.loads(inside("info", address, "--json").stdout)
     assert (about["items"], about["n_bits"], about["answers"]) == (len(here), 64, "exact")
+    parted = there.index.facts.parted
+    assert (about.get("partition_by"), about.get("partitions")) == (parted or (None, None))
 
 
 def test_back_with_the_model_of_the_collection_that_was_pushed(both, tmp_path):

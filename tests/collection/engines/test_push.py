@@ -8,8 +8,9 @@ import pytest
 import bitscale as bs
 from bitscale.collection.engines.cursor import cursor_of, since
 from bitscale.collection.engines.pull import pull
-from bitscale.collection.engines.push import CURSOR, Pushed, push
+from bitscale.collection.engines.push import Pushed, push
 from bitscale.collection.engines.pushed import noted_pushes
+from bitscale.collection.engines.source import CURSOR
 from bitscale.collection.engines.verify import differences
 from bitscale.collection.items import NewItem
 from bitscale.errors import EngineError, FileError, InputError
@@ -36,11 +37,16 @@ def test_there_and_back(photos, address, tmp_path):
         assert np.array_equal(back.index.get(back.index.ids()).packed, photos.index.get(photos.index.ids()).packed)
         assert back.add_codes(some_codes(1)).tolist() == [N + 2]
     assert pull(address, tmp_path / "back.bsc", HASHER) == N
+    photos.remove([8])
+    push(photos, address)
+    with pytest.raises(FileError, match="was changed since"):
+        pull(address, tmp_path / "back.bsc", HASHER)
     bs.Collection.create(tmp_path / "own.bsc", HASHER).close()
     with pytest.raises(FileError, match="is a collection already"):
         pull(address, tmp_path / "own.bsc", HASHER)
 
 
+@pytest.mark.parametrize("place", ["postgres", "milvus"], indirect=True)
 def test_codes_only_stay_so_there_and_back(place, tmp_path):
     with bs.Collection.create(tmp_path / "codes.bsc", HASHER, codes_only=True) as codes:
         codes.apply(codes=some_codes(5), items=[NewItem(labels=("coat",)) for _ in range(5)])

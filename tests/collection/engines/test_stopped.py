@@ -14,25 +14,30 @@ import psutil
 import pytest
 
 import bitscale as bs
+from bitscale.collection.engines.collection import EngineCollection
 from bitscale.collection.engines.push import Pushed, push
 from bitscale.errors import EngineError
 from bitscale.index.engines import connect
 from bitscale.index.engines.address import parse_address
 from tests import servers
+from tests.cli.run import inside
 from tests.collection.engines.made import RNG, N
 from tests.conftest import TORTURE, until
 
 pytestmark = pytest.mark.slow
 
 
-def test_what_a_stopped_push_left_there_is_erased_too(photos, place):
+def test_what_a_stopped_push_left_there_is_told_and_erased_too(photos, place, tmp_path):
     def stop(done, total):
         if done >= 100:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         push(photos, place, batch=50, progress=stop)
+    for told in (inside("pull", place, tmp_path / "part.bsc", "--model", photos.path), inside("info", place)):
+        assert "is under way or was stopped" in " ".join(told.stdout.split())
     assert photos.erase("camera=2").engines == []
+    assert "was stopped" not in inside("info", place).stdout
     with connect.open_index(place) as index:
         assert len(index) >= 50
         assert np.array_equal(np.setdiff1d(index.ids(), photos.index.ids()), [])
@@ -126,26 +131,44 @@ with bs.Collection.open(sys.argv[1], read_only=True) as photos:
 """
 
 
-@pytest.mark.parametrize("engine", ["postgres", "milvus"])
-def test_killed_anywhere_it_goes_on(photos, engine):
+def killed(photos, address, lines, pause):
+    """A push that is killed some time after so many lines were printed."""
+    run = subprocess.Popen([sys.executable, "-c", PUSH, str(photos.path), address], stdout=subprocess.PIPE, text=True)
+    seen = 0
+    while seen < lines and run.poll() is None:
+        seen += bool(run.stdout.readline())
+    time.sleep(float(RNG.random()) * pause)
+    run.kill()
+    run.wait()
+    run.stdout.close()
+
+
+def test_killed_anywhere_it_goes_on(photos, place):
     """Killed after some batches, again and again: in the end no item is missing or doubled."""
-    address = servers.address(engine, "killed")
-    for left in connect.existing(address):
-        left.drop()
     for _ in range(10 if TORTURE else 2):
-        run = subprocess.Popen(
-            [sys.executable, "-c", PUSH, str(photos.path), address], stdout=subprocess.PIPE, text=True
-        )
-        seen = 0
-        while seen < 3 and run.poll() is None:
-            seen += bool(run.stdout.readline())
-        time.sleep(float(RNG.random()) * 0.05)
-        run.kill()
-        run.wait()
-        run.stdout.close()
-    push(photos, address)
-    with connect.open_index(address) as index:
+        killed(photos, place, 3, 0.05)
+    push(photos, place)
+    with connect.open_index(place) as index:
         until(lambda: len(index) == N)  # what a killed client had sent may still arrive
         assert np.array_equal(index.ids(), photos.index.ids())
         assert np.array_equal(index.get(index.ids()).packed, photos.index.get(photos.index.ids()).packed)
-        index.drop()
+
+
+def test_killed_while_items_move_between_partitions(photos):
+    """Items are given another value of that which they are parted by, and pushes of this are killed: all arrive."""
+    address = servers.address("milvus", "moved")
+    for left in connect.existing(address):
+        left.drop()
+    push(photos, address, partition_by="camera")
+    for turn in range(10 if TORTURE else 2):
+        for id in range(N):
+            photos.describe([id], metadata={"camera": (id + turn) % 7})
+        killed(photos, address, 1, 1.5)  # the line tells that there is nothing to add; what moves comes after it
+    push(photos, address)
+    assert push(photos, address) == Pushed(items=N)
+    with EngineCollection.open(address) as there:
+        until(lambda: len(there) == N)
+        assert list(there.items()) == list(photos.items())
+        for value in range(7):
+            assert np.array_equal(there.select(f"camera={value}"), photos.select(f"camera={value}"))
+        there.index.drop()

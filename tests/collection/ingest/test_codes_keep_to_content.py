@@ -85,6 +85,28 @@ def test_staged_codes_count_only_while_their_content_does(collection, tmp_path):
     assert belongs(collection, NEW)
 
 
+def test_a_staged_code_of_another_content_does_not_count_and_the_latest_one_does(collection):
+    ids, contents = zip(*((item.id, item.content) for item in collection.items()), strict=True)
+    right = NEW.encode(np.stack([pixels_of(item.path) for item in collection.items()]))
+    wrong = right[::-1]
+    collection.stage(ids, wrong, NEW, contents)
+    collection.stage(ids, right, NEW, contents)
+    collection.stage(ids, wrong, NEW, contents[::-1])
+    assert collection.staged_ids(NEW).tolist() == list(ids)
+    collection.switch(NEW)
+    assert belongs(collection, NEW)
+    collection.stage(
+        ids, OLD.encode(np.stack([pixels_of(item.path) for item in collection.items()])), OLD, contents[::-1]
+    )
+    assert not len(collection.staged_ids(OLD))
+    with pytest.raises(InputError, match="have no code of the new model"):
+        collection.switch(OLD)
+
+
+def pixels_of(path):
+    return read_picture(path, NEW.picture_form).pixels
+
+
 def test_an_item_whose_content_was_not_known_gets_that_of_its_new_code(collection):
     path = next(collection.items()).path
     collection.remove(path)
@@ -190,6 +212,13 @@ def test_other_library_versions_are_named_and_not_called_damage(collection):
     assert "Pillow" in checked.facts["checked_by"]
     wrong(collection, id, code_of(second.path, OLD))  # another picture's code is no matter of versions
     assert not collection.verify(codes="all").ok
+
+
+def test_versions_are_noted_where_codes_alone_are_kept(tmp_path):
+    fill(tmp_path / "in", 2)
+    with Collection.create(tmp_path / "c.bsc", OLD, codes_only=True) as made:
+        made.add(tmp_path / "in", workers=1)
+        assert versions.read_versions(made.notes()) == [versions.versions_here()]
 
 
 def test_versions_are_noted_as_codes_are_made(collection, tmp_path):

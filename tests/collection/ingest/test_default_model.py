@@ -11,6 +11,7 @@ from bitscale.collection.ingest.default_model import check_place, default_hasher
 from bitscale.collection.ingest.kept_features import kept_features
 from bitscale.errors import DataError, FileError
 from bitscale.hashers import load_hasher
+from bitscale.pictures.arrays import read_picture
 from tests.collection.folders import fill
 from tests.pictures.made import save
 
@@ -86,6 +87,17 @@ def test_pictures_of_the_sample_are_looked_at_once(tmp_path):
         one = save(tmp_path / "in" / "later.png", 99)
         assert collection.add(tmp_path / "in", workers=1, known=sample).added == 1
         assert collection.search(str(one), k=1)[0][0].distance == 0
+
+
+def test_a_picture_of_the_sample_that_has_changed_is_opened_anew(tmp_path):
+    """What was seen of a file holds for its size and time of change, not for its name."""
+    paths, sample = fill(tmp_path / "in", 4), {}
+    hasher = default_hasher([tmp_path / "in"], n_bits=32, features=SMALL, workers=1, sample=sample)
+    save(Path(paths[2]), 99)
+    with Collection.create(tmp_path / "c.bsc", hasher) as collection:
+        assert collection.add(tmp_path / "in", workers=1, known=sample).added == 4
+        assert collection.verify(files=True, codes="all").ok
+        assert collection.item(collection.find(paths[2])).content == read_picture(paths[2]).content
 
 
 def test_nothing_to_learn_from(tmp_path):

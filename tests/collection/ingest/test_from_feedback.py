@@ -48,6 +48,7 @@ def test_marks_move_what_they_speak_of(clothes, tmp_path):
     clothes.mark(own, [30], [31])  # a query without a picture: of no use here
     tuned = fine_tuned(clothes, steps=20)
     assert tuned.fingerprint != clothes.hasher.fingerprint
+    assert str(tuned.origin) == "fashion-mnist, P0, official parts, part train, then marked pictures"
     assert gap(tuned, part) > gap(clothes.hasher, part)
     changed = tuned.encode(part.images).signs() != clothes.hasher.encode(part.images).signs()
     assert changed.mean() < 0.2
@@ -67,3 +68,24 @@ def test_what_there_is_nothing_to_learn_from(tmp_path):
     with deep as made, pytest.raises(InputError, match="no marks to learn from"):
         fine_tuned(made)
     assert inside("train", "--out", tmp_path / "m.safetensors").returncode == 2
+
+
+def test_a_picture_that_was_replaced_since_teaches_nothing(tmp_path, monkeypatch):
+    """What was called right or wrong is what the item holds, not what its file holds by now."""
+    from bitscale.deep import fine_tune as module
+
+    part = bs.load_dataset("sample").query
+    (tmp_path / "in").mkdir()
+    for i in range(8):
+        Image.fromarray(np.squeeze(part.images[i])).save(tmp_path / "in" / f"{i}.png")
+    taught = []
+    monkeypatch.setattr(module, "fine_tune", lambda *given, **how: taught.append(given[2]) or given[0])
+    with bs.Collection.create(tmp_path / "c.bsc", bs.load_hasher("fashion-mnist")) as made:
+        made.add(tmp_path / "in", workers=1)
+        made.mark(0, [1, 2], [3, 4])
+        made.mark(5, [1], [4])
+        for name, other in (("2", 7), ("5", 6)):
+            Image.fromarray(np.squeeze(part.images[other])).save(tmp_path / "in" / f"{name}.png")
+        fine_tuned(made, steps=1)
+    [[group]] = taught  # nobody asks for what the second query held
+    assert (len(group.right), len(group.wrong)) == (1, 2)

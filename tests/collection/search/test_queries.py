@@ -12,11 +12,14 @@ import pytest
 from PIL import Image
 
 from bitscale import Collection
+from bitscale.collection import opened
 from bitscale.collection.search.queries import Query
 from bitscale.errors import DataError, InputError, UnreadablePicture
+from bitscale.pictures.arrays import read_picture
 from tests.collection.folders import fill, model
 from tests.collection.made import codes_for, hasher
 from tests.collection.made import fill as fill_codes
+from tests.conftest import until
 from tests.pictures.bombs import png
 from tests.pictures.made import encoded, save, texture
 from tests.pictures.processes import children
@@ -73,6 +76,66 @@ def test_an_expected_picture_is_found_as_any_other(photos, tmp_path):
     with collection.expecting(path):
         pass  # refused before it was searched for
     assert [match.id for match in collection.search(path)[0]] == found
+
+
+def test_a_picture_is_begun_with_before_anything_else(photos, tmp_path, monkeypatch):
+    """Its worker decodes while this process gets ready; where that fails, nobody waits for the picture any more."""
+    path = str(save(tmp_path / "query.png", 7))
+    photos.search(path)
+    pool, seen = photos._searcher.pool, []
+    looked = type(photos._serving).snapshot
+
+    def snapshot(serving):
+        seen.append(list(pool._begun))
+        return looked(serving)
+
+    monkeypatch.setattr(type(photos._serving), "snapshot", snapshot)
+    photos.search(path)
+    assert seen[0] == [path]
+    assert not pool._begun
+    monkeypatch.setattr(type(photos._serving), "snapshot", fails)
+    with pytest.raises(DataError, match="for once"):
+        photos.search(path)
+    assert not pool._begun
+
+
+def test_a_worker_starts_while_the_model_is_loaded(photos, tmp_path, monkeypatch):
+    """As on the command line, where it is the first search that starts one."""
+    path, seen = str(save(tmp_path / "query.png", 7)), []
+    photos._loaded = {}
+    real = opened.load_hasher
+    monkeypatch.setattr(opened, "load_hasher", lambda place: seen.append(children()) or real(place))
+    photos.search(path)
+    assert len(seen[0]) == 1
+    assert children() == seen[0]
+
+
+def fails(*_):
+    raise DataError("for once")
+
+
+def test_an_interrupted_search_leaves_no_picture_for_the_next_one(photos, tmp_path, monkeypatch):
+    """The file may hold another picture by then; the interrupt may hit the very line that forgets what was begun."""
+    path = save(tmp_path / "query.png", 7)
+    photos.search(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(photos._searcher._encoder), "forget", interrupts)
+        patch.setattr(type(photos._serving), "snapshot", interrupts)
+        with pytest.raises(KeyboardInterrupt):
+            photos.search(path)
+    pool = photos._searcher.pool
+    working = [*pool._owing, *(worker for worker, _ in pool._begun.values())]
+    until(lambda: all(worker.poll.poll(0) for worker in working))  # it has read the file
+    save(path, 8)
+    assert photos.search(path).codes == photos.hasher.encode(pixels_in(path, photos))
+
+
+def interrupts(*_):
+    raise KeyboardInterrupt
+
+
+def pixels_in(path, photos):
+    return read_picture(path, photos.hasher.picture_form).pixels[None]
 
 
 def test_all_kinds_in_one_list(photos):

@@ -72,6 +72,7 @@ def test_csv_with_several_labels(folder: Path) -> None:
         ("file,labels\n../x.png,a\n", "not a path below"),
         ("file,labels\n/etc/x.png,a\n", "not a path below"),
         ("file,labels\nnone.png,a\n", "line 2.*does not exist"),
+        ("file,labels\n" + "n" * 5_000 + ".png,a\n", "line 2.*does not exist"),
         ("file,labels\n", "lists no image"),
         ("file,labels\ncats/deeper/00.png,\n", "no label"),
         ("file,labels\ncats/deeper/00.png,a\ncats/deeper/00.png,b\n", "twice"),

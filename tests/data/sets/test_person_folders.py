@@ -1,5 +1,7 @@
 """Persons by the names of files, and by a CSV: what is read, and what is refused."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -44,6 +46,14 @@ def test_a_folder_of_named_files(tmp_path):
         read_named(root, "viper")
 
 
+def test_names_that_are_no_text(tmp_path):
+    for person in (1, 2):
+        save(tmp_path / os.fsdecode(b"odd\xff") / f"000{person}_c1s1_000151_01.jpg", crop(person, 0, 0))
+    people = read_named(tmp_path, "market1501")
+    assert people.n_persons == 2
+    assert people.paths[0] == "odd\udcff/0001_c1s1_000151_01.jpg"
+
+
 def listed(tmp_path, *lines, header="path,person,camera,time"):
     save(tmp_path / "a.png", crop(0, 0, 0))
     save(tmp_path / "deep" / "b.png", crop(0, 1, 0))
@@ -70,6 +80,7 @@ def test_a_csv(tmp_path):
         ("../a.png,17,north,1", "not a path below"),
         ("/a.png,17,north,1", "not a path below"),
         ("c.png,17,north,1", "does not exist"),
+        ("n" * 5_000 + ".png,17,north,1", "does not exist"),
     ],
 )
 def test_lines_that_make_no_sense(tmp_path, line, message):

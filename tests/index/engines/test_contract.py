@@ -7,12 +7,13 @@ import bitscale as bs
 from bitscale.cluster.sharded import ShardedIndex
 from bitscale.errors import InputError, ModelMismatch
 from bitscale.index.engines import connect
-from bitscale.index.engines.forms import Facts
+from bitscale.index.engines.forms import Beside, Facts, Parted
 from tests import oracle, servers
 from tests.cluster import nodes
 from tests.conftest import TORTURE
 
-KINDS = ("embedded", "sharded", *servers.ENGINES)
+PARTED = "milvus in partitions"
+KINDS = ("embedded", "sharded", *servers.ENGINES, PARTED)
 N, QUERIES = (20_000, 1_000) if TORTURE else (2_000, 20)
 pytestmark = pytest.mark.slow
 
@@ -24,10 +25,15 @@ def make(kind, name, codes, folder):
     if kind == "sharded":
         nodes.connect()
         return ShardedIndex.create(folder / name, codes[:0], shards=2)
-    address = servers.address(kind, name)
+    address = servers.address(kind.split()[0], name)
     for left in connect.existing(address):
         left.drop()
-    return connect.create(address, Facts.of(codes))
+    return connect.create(address, Facts.of(codes, parted=Parted("camera") if kind == PARTED else None))
+
+
+def spread(index, ids):
+    """Move items between partitions, by the last digit of the id."""
+    index.replace_beside(ids, Beside.nothing(len(ids))._replace(keys=ids % 10))
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -38,6 +44,8 @@ def filled(request, tmp_path_factory):
         half = N // 2
         index.add(world.codes[:half], world.ids[:half])
         index.add(world.codes[half:], world.ids[half:])
+        if request.param == PARTED:
+            spread(index, world.ids)
         yield index, world
         if hasattr(index, "drop"):
             index.drop()

@@ -29,6 +29,7 @@ def test_a_server_that_is_down(form, nobody):
     with pytest.raises(EngineError, match="Is the server running") as error:
         connect.open_index(address)
     assert address in str(error.value)
+    assert str(error.value).count("Is the server running") == 1
 
 
 @pytest.mark.parametrize("engine", ["postgres", "pgvector"])

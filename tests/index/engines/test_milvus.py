@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import bitscale as bs
-from bitscale.errors import EngineError
+from bitscale.collection.search.order import Ranking, ordered_hits
+from bitscale.errors import EngineError, InputError
 from bitscale.index.engines import connect
 from bitscale.index.engines.forms import Facts
 from bitscale.index.engines.milvus_kept import MOST_ROWS
@@ -36,4 +37,14 @@ def test_what_is_more_than_milvus_lists():
             assert list(index.lookup(codes(0), **how)) == list(exact.lookup(codes(0), **how)), how
         with pytest.raises(EngineError, match="at most 16,384 items a query"):
             index.search(codes(0), MOST_ROWS + 1)
+        for k in (MOST_ROWS - 300, MOST_ROWS - 3, MOST_ROWS - 2):  # a tie is put in order as far as it is listed
+            ordered = ordered_hits(lambda _, n: index.search(codes(0), n, bits=4), short(index), 1, k, [None]).hits
+            assert np.array_equal(ordered.distances, exact.search(codes(0), k, bits=4).distances)
+        with pytest.raises(InputError, match=r"k can be up to 16,382 here.*Got k=16,383"):
+            ordered_hits(lambda _, n: index.search(codes(0), n), short(index), 1, MOST_ROWS - 1, [None])
         index.drop()
+
+
+def short(index):
+    """Ranking by four of the eight bits, ties by all."""
+    return Ranking(index, codes(0), None, 4)

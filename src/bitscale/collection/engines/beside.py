@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from bitscale.collection.engines import where_milvus, where_postgres
+from bitscale.collection.engines.parting import field_of, key_of
 from bitscale.collection.engines.texts import Row, digests_of, text_of
 from bitscale.collection.opened import Opened
 from bitscale.collection.store.seen import Seen
 from bitscale.index.engines.forms import Beside
+from bitscale.index.engines.remote import RemoteIndex
 
 FACTS = {"postgresql": where_postgres.facts_of, "milvus": where_milvus.facts_of}
 
 
-def beside(rows: Sequence[Row], seen: dict[int, Seen], scheme: str) -> Beside:
-    """What is kept beside some items on an engine of this kind."""
-    texts, looks = texts_of(rows, seen), looks_of(rows, seen)
-    return Beside(digests_of(texts, looks), texts, [*map(FACTS[scheme], rows)], looks)
+def beside(rows: Sequence[Row], seen: dict[int, Seen], index: RemoteIndex) -> Beside:
+    """What is kept beside some items on an engine."""
+    texts, looks, keys = texts_of(rows, seen), looks_of(rows, seen), None
+    if index.facts.parted is not None:
+        field = field_of(index.facts.parted.field)
+        keys = np.array([key_of(row, field) for row in rows], np.int64)
+    return Beside(digests_of(texts, looks), texts, [*map(FACTS[index.address.scheme], rows)], looks, keys)
 
 
 def row_digests(rows: Sequence[Row], seen: dict[int, Seen]) -> list[int]:

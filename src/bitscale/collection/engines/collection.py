@@ -110,8 +110,13 @@ class EngineCollection(Answering):
         return False
 
     def notices(self) -> list[str]:
-        """What the owner should know and do something about, a sentence each."""
-        return []
+        """What the owner should know and do something about, a sentence each; as of the last search."""
+        if not self._engine.unfinished():
+            return []
+        return [
+            f"The last push to {self.path} is under way or was stopped: a part of the collection may be missing there. "
+            "Run the same `bitscale push` again."
+        ]
 
     def refresh(self) -> None:
         """Searches always see what is there now."""
@@ -152,7 +157,7 @@ class EngineCollection(Answering):
     def select(self, where: Any) -> Int:
         """The ids of items for which `where` holds, ascending."""
         among = self._engine.among(where)
-        return among.ids if among.ids is not None else self.index.select(among.condition)
+        return among.ids if among.ids is not None else self.index.select(among)
 
     @whole
     def has_field(self, field: str) -> bool:

@@ -16,9 +16,10 @@ from bitscale.collection.writing import Writable
 from bitscale.errors import EngineError, FileError
 from bitscale.hashers import Hasher
 from bitscale.index.engines import connect
+from bitscale.index.engines.remote import RemoteIndex
 
 BATCH = 10_000
-FROM = "pulled_from"
+FROM, STATE = "pulled_from", "pulled_state"  # the address, and how many changes there were there
 
 
 def pull(
@@ -41,12 +42,14 @@ def pull(
             )
         if not home.exists():
             kept = json.loads(index.notes().get(NOTES, "{}"))
-            create(home, hasher, codes_only=CODES_ONLY in kept, notes={FROM: str(index.address)})
+            state = str(index.counted()[1])
+            create(home, hasher, codes_only=CODES_ONLY in kept, notes={FROM: str(index.address), STATE: state})
         with Writable.open(home) as collection:
             if collection.notes().get(FROM) != str(index.address):
                 raise FileError(
                     f"{home} is a collection already, and not one pulled from {index.address}. Name another."
                 )
+            check_state(collection, index)
             ids = index.ids()
             left = ids[ids >= collection.next_id]
             for start in range(0, len(left), batch):
@@ -61,4 +64,15 @@ def pull(
                 collection.restore(index.get(some), items, some, seen if looks or any(i.exif for i in items) else ())
                 if progress:
                     progress(len(ids) - len(left) + start + len(some), len(ids))
+            check_state(collection, index)
             return len(collection)
+
+
+def check_state(collection: Writable, index: RemoteIndex) -> None:
+    """Refuse to go on where the engine was changed: what was fetched before may be out of date."""
+    begun = collection.notes().get(STATE)
+    if begun is not None and int(begun) != index.counted()[1]:
+        raise FileError(
+            f"{index.address} was changed since {collection.path.name} was begun from it. Pull into another folder, or "
+            "remove this one and pull again."
+        )

@@ -20,23 +20,24 @@ from bitscale.arrays import Progress
 from bitscale.collection.engines.beside import beside, row_digests, sights_of
 from bitscale.collection.engines.collection import FACETS, NOTES
 from bitscale.collection.engines.cursor import Cursor, cursor_of, since
+from bitscale.collection.engines.parting import check_field, field_of
 from bitscale.collection.engines.pushed import note_pushed
 from bitscale.collection.engines.recall import Recall, measured_recall
-from bitscale.collection.engines.source import NEXT_ID, RECALL, USUAL
+from bitscale.collection.engines.source import CURSOR, NEXT_ID, RECALL, UNFINISHED, USUAL
 from bitscale.collection.engines.texts import Row
 from bitscale.collection.opened import Opened
 from bitscale.collection.search.explain import NEAREST, SAMPLE, sample, usual_of
 from bitscale.errors import EngineError, InputError
 from bitscale.index.base import I64
 from bitscale.index.engines import connect
-from bitscale.index.engines.forms import Beside, Facts
+from bitscale.index.engines.forms import Beside, Facts, Parted
 from bitscale.index.engines.remote import RemoteIndex
 from bitscale.views.text import quoted
 
 BATCHES = {"postgresql": 10_000, "milvus": 50_000}  # items a commit
 COMPARED = 10_000  # items whose digests are compared at a time
 IN_FLIGHT = {"postgresql": 2, "milvus": 1}  # batches on their way to the engine; PostgreSQL's make their rows ready
-CURSOR, WITH_LOOKS = "cursor", "looks"
+WITH_LOOKS = "looks"
 LENGTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)  # at which a push measures how near items are
 MOST_FACETS = 16_000  # characters
 APPROXIMATE = {"ivf": "IVF_FLAT", "hnsw": "HNSW"}
@@ -67,6 +68,7 @@ def push(
     address: str,
     *,
     approximate: str | None = None,
+    partition_by: str | None = None,
     looks: bool | None = None,
     batch: int | None = None,
     progress: Progress | None = None,
@@ -74,13 +76,15 @@ def push(
     """Bring the engine at an address level with a collection; made there if it is not.
 
     approximate   of Milvus, when it is made there: "ivf" or "hnsw", quicker and not exact; its recall is measured
+    partition_by  of Milvus, when it is made there: a field of conditions, by whose value items are stored, so that a
+                  search for one value looks only where it can be
     looks         also bring small copies of the pictures, by which copies are told, 2 kB each: unless said, as the
                   last push there did, and the first does
     batch         items a commit, of which an engine takes 10,000 (PostgreSQL) or 50,000 (Milvus) unless said
 
     A collection of another origin or model under that name is refused. Stopped, the same call goes on.
     """
-    with target(collection, address, approximate) as index:
+    with target(collection, address, approximate, partition_by) as index:
         note_pushed(collection.path, str(index.address))  # first: what a stopped push leaves is erased, too
         notes, cursor = index.notes(), cursor_of(collection)
         before = notes.get(WITH_LOOKS)
@@ -94,25 +98,34 @@ def push(
             difference = compared(collection, index, looks)
         else:
             difference = Difference(*settled(index, *apart), np.empty(0, np.int64))
+        index.note({UNFINISHED: str(True)})
         with ThreadPoolExecutor(1, "bitscale push") as beside_it:  # while the engine is at work
             known = beside_it.submit(about, collection)
             done = levelled(collection, index, difference, looks, batch or BATCHES[index.address.scheme], progress)
         if index.facts.approximate is not None:
             index.settle()
             done.recall = recall = measured_recall(collection.index, index)
-        notes_now = {**known.result(), **({} if recall is None else {RECALL: json.dumps(asdict(recall))})}
+        measured = {} if recall is None else {RECALL: json.dumps(asdict(recall))}
+        notes_now = {**known.result(), **measured, UNFINISHED: str(False)}
         if cursor_of(collection).same_items(cursor):
-            notes_now |= {CURSOR: str(cursor), WITH_LOOKS: str(looks)}
+            level = done.items == len(collection.index)  # or what an ended push had sent came late: look at all again
+            notes_now |= {CURSOR: str(cursor) if level else "", WITH_LOOKS: str(looks), UNFINISHED: str(not level)}
         index.note(notes_now)
     return done
 
 
-def target(collection: Opened, address: str, approximate: str | None = None) -> RemoteIndex:
+def target(
+    collection: Opened, address: str, approximate: str | None = None, partition_by: str | None = None
+) -> RemoteIndex:
     """The index of this collection at an address, made where there is none."""
     if approximate is not None and approximate not in APPROXIMATE:
         raise InputError(f"an approximate index is {' or '.join(APPROXIMATE)}. Got {approximate!r}.")
     kind = None if approximate is None else APPROXIMATE[approximate]
-    wanted = Facts.of(collection.index, origin_of(collection), kind)
+    if partition_by is not None:
+        check_field(partition_by)
+    parted = None if partition_by is None else Parted(partition_by)
+    wanted = Facts.of(collection.index, origin_of(collection), kind, parted)
+    connect.check_kind(address, wanted)
     for index in connect.existing(address):
         try:
             check_target(index, wanted, collection.model)
@@ -140,6 +153,14 @@ def check_target(index: RemoteIndex, wanted: Facts, model: str) -> None:
     if wanted.approximate is not None and there.approximate != wanted.approximate:
         made = there.approximate or "exact"
         raise EngineError(f"{index.address} was made {made}, which no push can change. Push under another name.")
+    if wanted.parted is not None and (
+        there.parted is None or field_of(there.parted.field) != field_of(wanted.parted.field)
+    ):
+        made = "without partitions" if there.parted is None else f"in partitions by {there.parted.field}"
+        raise EngineError(
+            f"{index.address} was made {made}, which no push can change. Push without --partition-by, or under another "
+            f"name; or remove that one first: `bitscale unpush {quoted(str(index.address))}`."
+        )
 
 
 def origin_of(collection: Opened) -> str:
@@ -231,7 +252,7 @@ def about(collection: Opened) -> Mapping[str, str]:
 
 def _told(collection: Opened, rows: list[Row], looks: bool, index: RemoteIndex) -> Beside:
     """What goes beside the codes of some items."""
-    return beside(rows, sights_of(collection, [row[0] for row in rows], looks), index.address.scheme)
+    return beside(rows, sights_of(collection, [row[0] for row in rows], looks), index)
 
 
 def _batches(collection: Opened, ids: I64, size: int) -> Iterator[list[Row]]:

@@ -13,6 +13,7 @@ import numpy as np
 from bitscale.arrays import Int
 from bitscale.codes import Codes
 from bitscale.collection.engines import where_milvus, where_postgres
+from bitscale.collection.engines.parting import field_of, keys_of
 from bitscale.collection.engines.texts import item_of_text, sight_of_text
 from bitscale.collection.items import Item
 from bitscale.collection.search.explain import DRIFT, SAMPLE, Standard, Standards, sample, standard_of, usual_of
@@ -31,6 +32,7 @@ from bitscale.pictures.pool import Pool
 
 PAGE = 5_000  # items read at a time; for each page Milvus waits 0.2 s or more
 USUAL, NEXT_ID, RECALL = "usual", "next_id", "recall"  # notes that a push leaves
+CURSOR, UNFINISHED = "cursor", "unfinished"  # how far it came, and whether it is under way
 NEAREST = 64  # items whose nearest other is looked for where a push has not measured it
 
 
@@ -81,7 +83,7 @@ class Engine:
     def narrowed(self, where: Any) -> tuple[object, int]:
         """A filter that the engine works out, and how many items it lets through."""
         among = self.among(where)
-        return among, len(among.ids) if among.ids is not None else self._index.count(among.condition)
+        return among, len(among.ids) if among.ids is not None else self._index.count(among)
 
     def among(self, where: Any) -> Among:
         """A condition as a filter; what Milvus cannot look into is looked at here."""
@@ -90,15 +92,17 @@ class Engine:
         conditions = conditions_of(where)
         here = [one for one in conditions if where_milvus.looks_inside(one)]
         there = where_milvus.expression([one for one in conditions if not where_milvus.looks_inside(one)])
+        parted = self._index.facts.parted
+        keys = None if parted is None else keys_of(conditions, field_of(parted.field))
         if not here:
-            return self._index.where(there)
+            return self._index.where(there, keys)
         where_postgres.condition(here)  # refuses what can be no condition
-        among, after, matching = self._index.where(there), -1, []
+        among, after, matching = self._index.where(there, keys), -1, []
         while page := self._index.page(after, PAGE, among):
             items = [item_of_text(id, text) for id, text in page]
             matching += [item.id for item in items if all(contains(item, one) for one in here)]
             after = page[-1][0]
-        return self._index.prepare(np.array(matching, np.int64))
+        return self._index.prepare(np.array(matching, np.int64), keys)
 
     def has_field(self, field: str) -> bool:
         """Whether any item has this in its metadata."""
@@ -135,6 +139,12 @@ class Engine:
         share = None if recall is None else float(json.loads(recall)["recall"])
         version = Version(self.place, fetched, whole.n_items, self.standard, pool, share)
         return Told(items, seen, version, whole.state)
+
+    def unfinished(self) -> bool:
+        """Whether the last push is under way or was stopped, as far as is known."""
+        notes = (self._known or self._whole()).notes
+        begun = self._index.facts.origin is not None and CURSOR not in notes
+        return notes.get(UNFINISHED, str(begun)) == str(True)
 
     def _whole(self) -> Whole:
         """What is known of the collection as a whole, asked for again where something has changed."""

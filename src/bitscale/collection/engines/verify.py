@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bitscale.collection.engines.collection import EngineCollection
+from bitscale.collection.engines.parting import condition_like
 from bitscale.collection.engines.push import target
+from bitscale.collection.engines.source import Engine
 from bitscale.collection.opened import Opened
 from bitscale.index.base import Hits
 
@@ -16,7 +18,8 @@ def differences(collection: Opened, address: str, queries: int = 100, seed: int 
     """What a sample of searches tells apart on both sides; nothing where all answers are alike.
 
     Every third search is at half of the bits, every third at an eighth; items found are compared with all that is
-    known of them. An approximate engine is not expected to answer alike: its recall was measured by the push.
+    known of them. Where items are parted, each search is also made among those that share the item's value. An
+    approximate engine is not expected to answer alike: its recall was measured by the push.
     """
     differing = []
     with target(collection, address) as index:
@@ -25,13 +28,18 @@ def differences(collection: Opened, address: str, queries: int = 100, seed: int 
             differing.append(f"{len(here):,} items here, {len(there):,} there")
         ids = here.ids()
         asked = np.sort(np.random.default_rng(seed).permutation(len(ids))[:queries])
-        items = EngineCollection(index)
+        items, parted = EngineCollection(index), index.facts.parted
         for n, row in enumerate(asked.tolist()):
             query = here.get(ids[row : row + 1])
             bits = (here.n_bits, max(1, here.n_bits // 2), max(1, here.n_bits // 8))[n % 3]
             ours, theirs = (index.search(query, SEARCHED, bits=bits) for index in (here, there))
             if not alike(ours, theirs) and index.facts.approximate is None:
                 differing.append(f"the neighbours of item {ids[row]} at {bits} bits differ")
+            if parted is not None and (like := condition_like(collection.item(int(ids[row])), parted.field)):
+                ours = here.search(query, SEARCHED, bits=bits, where=collection.select([like]))
+                found = there.search(query, SEARCHED, bits=bits, where=Engine(there).among([like]))
+                if not alike(ours, found) and index.facts.approximate is None:
+                    differing.append(f"the neighbours of item {ids[row]} with its {parted.field} differ")
             some = theirs.ids[theirs.ids >= 0].tolist()
             if collection.items_of(some) != items.items_of(some):
                 differing.append(f"what is known of the neighbours of item {ids[row]} differs")

@@ -43,9 +43,11 @@ def fine_tuned(
             )
         ids = sorted({id for mark, _ in asked for id in (*mark.right, *mark.wrong)})
         others = [id for id in collection.sample(OTHERS).tolist() if id not in set(ids)]
-        paths = [path for _, path in asked] + [item.path for item in collection.items_of([*ids, *others]).values()]
-        keys = [*(("query", mark.id) for mark, _ in asked), *collection.items_of([*ids, *others])]
-        rows, images = _decoded(hasher, keys, paths)
+        known = collection.items_of([*ids, *others])
+        paths = [path for _, path in asked] + [item.path for item in known.values()]
+        keys = [*(("query", mark.id) for mark, _ in asked), *known]
+        held = [_content_of(collection, mark) for mark, _ in asked] + [item.content for item in known.values()]
+        rows, images = _decoded(hasher, keys, paths, held)
     from bitscale.deep.fine_tune import STEPS, Group, fine_tune
 
     groups = [
@@ -67,12 +69,19 @@ def _picture_of(collection: Markable, mark: Mark, folder: Path) -> str | None:
     return collection.items_of([mark.item])[mark.item].path or None
 
 
-def _decoded(hasher: DeepHasher, keys: Sequence[Any], paths: Sequence[str]) -> tuple[dict[Any, int], Any]:
-    """Pictures that can be read, and the row of each key among them."""
+def _content_of(collection: Markable, mark: Mark) -> bytes | None:
+    """The hash of what a mark's query holds; None where it is not an item's, or not known."""
+    return None if mark.picture is not None or mark.item is None else collection.item(mark.item).content
+
+
+def _decoded(
+    hasher: DeepHasher, keys: Sequence[Any], paths: Sequence[str], held: Sequence[bytes | None]
+) -> tuple[dict[Any, int], Any]:
+    """Pictures that can be read and hold what was marked, and the row of each key among them."""
     read = [
         (key, one.pixels)
-        for key, one in zip(keys, decode_files(paths, hasher.picture_form), strict=True)
-        if isinstance(one, Picture)
+        for key, content, one in zip(keys, held, decode_files(paths, hasher.picture_form), strict=True)
+        if isinstance(one, Picture) and content in (None, one.content)
     ]
     if not read:
         raise InputError("none of the pictures that marks speak of can be read. Run `bitscale verify --files`.")

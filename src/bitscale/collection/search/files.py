@@ -69,8 +69,7 @@ class Files:
 
     def at_path(self, path: str) -> int | None:
         """The item of a picture file."""
-        with self._database.reading() as connection:
-            return store.find_path(connection, path)
+        return self._database.at_once(lambda connection: store.find_path(connection, path))
 
     def told(self, ids: list[int], standards: Standards, pool: Any) -> Told:
         """Rows and looks of items, and the version they are of."""

@@ -25,6 +25,7 @@ from bitscale.errors import InputError
 from bitscale.index.base import Hits, Index, Neighbours
 
 Decided = Literal["itself", "distance", "relaxed query", "full code", "id"]
+BESIDES = 2  # items beyond k: one for the item itself, one to see whether the last of them ties
 TIES = 256  # items beyond k that are fetched to put a tie in order
 ROWS = 256  # queries whose ties are fetched at a time
 
@@ -70,7 +71,8 @@ class Ranking:
             rest: list[Decided] = ["distance"] * (len(ids) - 1)
             return ids, distances, [first, *rest] if len(ids) else []
         is_own = ids == (-1 if own is None else own)
-        tied = np.unique(distances[~is_own], return_counts=True)[1].max(initial=0) > 1
+        others = distances[~is_own]  # ascending, as they all are
+        tied = bool((others[1:] == others[:-1]).any())
         keys = self._keys(row, ids) if tied and self.tells else {}
         columns: list[Any] = [ids, *reversed(list(keys.values())), distances, ~is_own]
         order = np.lexsort(columns)
@@ -97,17 +99,16 @@ class Ranking:
     def _reasons(order: Int, is_own: Any, distances: Float, keys: dict[Decided, Float]) -> list[Decided]:
         """For every place, the key by which it differs from the neighbour it ties with; "distance" without a tie."""
         reasons: list[Decided] = []
-        for place, at in enumerate(order.tolist()):
-            if is_own[at]:
+        own, far, places = is_own.tolist(), distances.tolist(), order.tolist()
+        columns = {name: key.tolist() for name, key in keys.items()}
+        for place, at in enumerate(places):
+            if own[at]:
                 reasons.append("itself")
                 continue
-            ties = [
-                other
-                for other in (order[place - 1] if place else -1, order[place + 1] if place + 1 < len(order) else -1)
-                if other >= 0 and not is_own[other] and distances[other] == distances[at]
-            ]
+            beside = (*places[max(place - 1, 0) : place], *places[place + 1 : place + 2])
+            ties = [other for other in beside if not own[other] and far[other] == far[at]]
             deciding: list[Decided] = [
-                next((name for name, key in keys.items() if key[other] != key[at]), "id") for other in ties
+                next((name for name, key in columns.items() if key[other] != key[at]), "id") for other in ties
             ]
             reasons.append(max(deciding, key=["relaxed query", "full code", "id"].index) if deciding else "distance")
         return reasons
@@ -116,7 +117,13 @@ class Ranking:
 def ordered_hits(ask: Ask, ranking: Ranking, n: int, k: int, own: list[int | None]) -> Ordered:
     """The k nearest of each of n queries, ties in order; the item searched for is one more."""
     every = np.arange(n)
-    hits = ask(every, k + 2)  # one more for the item itself, one more to see whether the last of them ties
+    most = ranking.index.most_hits
+    if most is not None and k + BESIDES > most:
+        raise InputError(
+            f"k can be up to {most - BESIDES:,} here, where {most:,} items a query are listed. Got k={k:,}; "
+            "ask for all within a radius or a max_distance."
+        )
+    hits = ask(every, k + BESIDES)
     if not ranking.tells and all(one is None for one in own):
         return _as_found(hits, k)
     rows: list[tuple[Int, Float, list[Decided]]] = [
@@ -128,7 +135,7 @@ def ordered_hits(ask: Ask, ranking: Ranking, n: int, k: int, own: list[int | Non
         rows[row] = _cut(*ranking.put_in_order(row, *_real(hits, row), own[row]), k)
     for start in range(0, len(ties), ROWS):
         open_rows = np.array(ties[start : start + ROWS])
-        more = ask(open_rows, k + 2 + TIES)
+        more = ask(open_rows, k + BESIDES + TIES if most is None else min(k + BESIDES + TIES, most))
         for place, row in enumerate(open_rows.tolist()):
             rows[row] = _cut(*ranking.put_in_order(row, *_real(more, place), own[row]), k)
     wide = max([k, *(len(ids) for ids, _, _ in rows)])

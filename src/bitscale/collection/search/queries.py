@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from bitscale.arrays import Float, Pixels, Progress
+from bitscale.arrays import Pixels, Progress
 from bitscale.codes import Codes, Relaxed
+from bitscale.collection.search.answers import Answer, item_codes, relaxed_of
 from bitscale.collection.search.source import Source
 from bitscale.collection.store.seen import Seen
 from bitscale.errors import DataError, InputError, ModelMismatch, UnknownItem, UnreadablePicture
@@ -89,18 +90,6 @@ class Encoded:
 
 One = str | os.PathLike[str] | int | np.integer[Any] | Pixels | Query
 Searchable = One | Codes | Relaxed | Iterable[One]  # what can be searched for
-Code = np.ndarray[tuple[int], np.dtype[np.uint8]]  # packed
-
-
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """The encoded query of a place: its code, relaxed values and look, or the reason why it has none."""
-
-    place: int
-    code: Code | None
-    reason: str = ""
-    relaxed: Float | None = None
-    seen: Seen | None = None
 
 
 class Encoder:
@@ -135,7 +124,19 @@ class Encoder:
         if isinstance(given, np.ndarray) and given.dtype.kind == "f":
             return self._vectors(given)
         queries, images = listed(given)
-        self.pool.start(workers_for(sum(bool(query.path) for query in queries)))  # while the model is loaded
+        files = [query.path for query in queries if query.id is None and query.path]
+        self.pool.start(workers_for(len(files)))  # while the model is loaded
+        try:
+            if len(files) == 1:
+                self.begin(files[0])  # it is decoded while this process gets ready
+            return self._encoded(queries, images, skip_unread, progress)
+        finally:
+            if len(files) == 1:
+                self.forget(files[0])
+
+    def _encoded(
+        self, queries: list[Query], images: dict[int, Pixels], skip_unread: bool, progress: Progress | None
+    ) -> Encoded:
         index = self._source.snapshot()
         packed = np.zeros((len(queries), (index.n_bits + 7) // 8), np.uint8)
         unread: dict[int, Unread] = {}
@@ -153,7 +154,7 @@ class Encoder:
         aside = tuple(unread[place] for place in sorted(unread))
         if not read:
             raise DataError(f"{aside[0].query.name} {aside[0].reason}")
-        codes = Codes(packed[read], index.bit_weights, index.model)
+        codes = Codes(packed if len(read) == len(packed) else packed[read], index.bit_weights, index.model)
         answered = [answers[place] for place in read]
         seen = tuple(answer.seen for answer in answered)
         return Encoded(tuple(queries[place] for place in read), codes, aside, relaxed_of(answered, codes), seen)
@@ -174,7 +175,8 @@ class Encoder:
     ) -> Iterator[Answer]:
         """A code, or the reason why there is none, for every query."""
         ids = {place: query.id for place, query in enumerate(queries) if query.id is not None}
-        yield from item_codes(ids, index, GONE.format(self._source.place.name))
+        if ids:
+            yield from item_codes(ids, index, GONE.format(self._source.place.name))
         if images:
             codes, relaxed = encode_images_both(self._model(index), list(images.values()))
             for row, (place, image) in enumerate(images.items()):
@@ -247,18 +249,6 @@ def no_query(given: object) -> InputError:
     return InputError(f"search for paths, ids, images (uint8 or Pillow's) or Codes. Got {type(given).__name__}.{cure}")
 
 
-def item_codes(ids: dict[int, int], index: Index, gone: str) -> Iterator[Answer]:
-    """The code of each item by the place of its query; `gone` is said of one that is not there."""
-    try:
-        yield from map(Answer, ids, index.get(list(ids.values())).packed)
-    except InputError:  # one of them at least: see which
-        for place, id in ids.items():
-            try:
-                yield Answer(place, index.get([id]).packed[0])
-            except InputError:
-                yield Answer(place, None, gone)
-
-
 def is_pillow(given: Any) -> bool:
     """Whether this is an image of Pillow's, which need not be loaded to know."""
     image = getattr(sys.modules.get("PIL.Image"), "Image", None)  # another thread may be loading it just now
@@ -276,17 +266,6 @@ def seen_of(image: Pixels) -> Seen:
 
     flat = image.reshape(image.shape[:2]) if image.ndim == 2 or image.shape[2] == 1 else image
     return Seen(image.shape[1], image.shape[0], look_of(Image.fromarray(flat)), {})
-
-
-def relaxed_of(answers: Sequence[Answer], codes: Codes) -> Relaxed | None:
-    """The codes before the sign, None where no query has one; of those without the code itself, as 1 and -1."""
-    if all(answer.relaxed is None for answer in answers):
-        return None
-    values = codes.signs().astype(np.float64)
-    for row, answer in enumerate(answers):
-        if answer.relaxed is not None:
-            values[row] = answer.relaxed
-    return Relaxed(values, codes.bit_weights, model=codes.model)
 
 
 def unreadable(query: Query, reason: str) -> Exception:

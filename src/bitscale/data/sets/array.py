@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bitscale.arrays import Int
 from bitscale.data.images import ArrayImages
 from bitscale.data.labelled import Labelled, Labels
-from bitscale.data.origin import whole
+from bitscale.data.origin import content_of, whole
 from bitscale.data.split import SEED, Split, check_protocol, check_share, draw_share, others, split_parts
 from bitscale.errors import DataError, InputError
 
@@ -94,7 +94,7 @@ def load_array(
     pool = read_array(path, labels)
     query = draw_share(pool, query_share, np.random.default_rng(seed))
     rest = others(query, len(pool))
-    name, content = Path(path).stem, pool.origin.content if pool.origin else ""
+    name, content = Path(path).stem, content_of(pool.origin, [query.tobytes()])
     return split_parts(name, protocol, pool.take(rest), pool.take(query), seed=seed, content=content)
 
 

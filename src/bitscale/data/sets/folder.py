@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bitscale.data.image_files import FileImages
 from bitscale.data.labelled import Labelled
-from bitscale.data.origin import Origin, whole
+from bitscale.data.origin import Origin, content_of, whole
 from bitscale.data.split import SEED, Split, check_protocol, check_seed, check_share, draw_share, others, split_parts
 from bitscale.errors import DataError
 from bitscale.pictures.decode import SUFFIXES
@@ -43,7 +43,8 @@ def load_folder(
     query = draw_share(pool, query_share, np.random.default_rng(seed))
     rest = others(query, len(pool))
     name = Path(folder).resolve().name
-    content = pool.origin.content if pool.origin else ""
+    assert isinstance(pool.images, FileImages)
+    content = content_of(pool.origin, sorted(os.fsencode(pool.images.names[row]) for row in query))
     return split_parts(name, protocol, pool.take(rest), pool.take(query), seed=seed, content=content)
 
 
@@ -80,7 +81,16 @@ def unlabelled_folder(base: Path) -> Labelled:
 
 
 def _origin(base: Path, names: list[str]) -> Origin:
-    return whole(base.resolve().name, (os.fsencode(name) for name in sorted(names)))
+    """Told from other folders by the names and sizes of its images."""
+    sizes = (f"{name}\0{_size(base / name)}" for name in sorted(names))
+    return whole(base.resolve().name, (os.fsencode(said) for said in sizes))
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # told when it is read
+        return -1
 
 
 def list_images(base: Path) -> list[str]:
@@ -135,6 +145,6 @@ def inside(base: Path, name: str, where: str) -> str:
     path = PurePosixPath(name.replace("\\", "/"))
     if not name or path.is_absolute() or ".." in path.parts:
         raise DataError(f"{where}: {name!r} is not a path below {base}.")
-    if not (base / path).is_file():
+    if not os.path.isfile(base / path):  # which takes names of any length
         raise DataError(f"{where}: {base / path} does not exist.")
     return str(path)

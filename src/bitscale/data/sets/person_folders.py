@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -77,7 +78,7 @@ def people_of(base: Path, paths: Sequence[str], seen: Sequence[Sighting], note: 
         names,
         cameras,
         None if np.isnan(times).all() else times,
-        whole(base.resolve().name, (path.encode() for path in sorted(paths))),
+        whole(base.resolve().name, (os.fsencode(path) for path in sorted(paths))),
         note,
         tuple(paths),
     )

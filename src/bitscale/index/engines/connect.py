@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bitscale.errors import NotInEngine
+from bitscale.errors import EngineError, NotInEngine
 from bitscale.index.engines.address import parse_address
 from bitscale.index.engines.forms import Facts
 from bitscale.index.engines.milvus import MilvusIndex
@@ -14,7 +14,19 @@ ENGINES: dict[str, type[PostgresIndex | MilvusIndex]] = {"postgresql": PostgresI
 
 def create(address: str, facts: Facts) -> RemoteIndex:
     """Make an empty index at an address."""
+    check_kind(address, facts)
     return ENGINES[parse_address(address).scheme].create(address, facts)
+
+
+def check_kind(address: str, facts: Facts) -> None:
+    """Refuse what only Milvus has."""
+    place = parse_address(address)
+    if place.scheme == "postgresql" and facts.approximate is not None:
+        raise EngineError(f"{place}: PostgreSQL answers exactly; only Milvus has an approximate mode.")
+    if place.scheme == "postgresql" and facts.parted is not None:
+        raise EngineError(
+            f"{place}: only Milvus has partitions. Push without --partition-by; conditions are answered all the same."
+        )
 
 
 def open_index(address: str) -> RemoteIndex:

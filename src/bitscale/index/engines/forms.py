@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from bitscale.index.engines.remote import RemoteIndex
 
 FORMAT = 2  # of what is stored in engines
+PARTED_FORMAT = 3  # of what is stored in partitions, which an earlier bitscale would add to without a partition
 Condition = Any  # on what is beside a code, in the form that an engine takes: SQL and values, an expression
 
 
@@ -40,12 +41,18 @@ class Beside(NamedTuple):
     texts: list[str]  # all that is known of the item
     facts: list[str]  # what conditions look at, in the engine's form
     looks: list[bytes | None]
+    keys: I64 | None = None  # stand for the values that items are parted by; None: 0, as where nothing is known
+
+    @classmethod
+    def nothing(cls, n: int) -> Beside:
+        """Nothing beside so many codes."""
+        return cls(np.zeros(n, np.int64), ["{}"] * n, ["{}"] * n, [None] * n)
 
     def some(self, rows: NDArray[np.int64]) -> Beside:
         """What is kept beside the codes of some rows."""
         at = rows.tolist()
         parts = [self.texts[row] for row in at], [self.facts[row] for row in at], [self.looks[row] for row in at]
-        return Beside(self.digests[rows], *parts)
+        return Beside(self.digests[rows], *parts, None if self.keys is None else self.keys[rows])
 
 
 class Stored(NamedTuple):
@@ -64,6 +71,14 @@ class Among:
     stamp: int
     index: RemoteIndex | None = None
     condition: Condition = None
+    keys: tuple[int, ...] | None = None  # no item has another value of those that items are parted by; None: any may
+
+
+class Parted(NamedTuple):
+    """How items are parted: by which field, as conditions name it, into how many partitions."""
+
+    field: str
+    n: int = 32
 
 
 @dataclass(frozen=True)
@@ -74,11 +89,18 @@ class Facts:
     model: str | None
     origin: str | None = None  # of the collection that was pushed there
     approximate: str | None = None  # IVF_FLAT or HNSW, where answers need not be exact; None: exact
+    parted: Parted | None = None  # where items are stored by a value, so that a search for it looks there alone
 
     @classmethod
-    def of(cls, codes: Codes | Index, origin: str | None = None, approximate: str | None = None) -> Facts:
+    def of(
+        cls,
+        codes: Codes | Index,
+        origin: str | None = None,
+        approximate: str | None = None,
+        parted: Parted | None = None,
+    ) -> Facts:
         """The facts for storing codes like these."""
-        return cls(tuple(codes.bit_weights.tolist()), codes.model, origin, approximate)
+        return cls(tuple(codes.bit_weights.tolist()), codes.model, origin, approximate, parted)
 
 
 def other_format(format: int) -> str:

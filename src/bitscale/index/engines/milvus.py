@@ -21,6 +21,7 @@ from bitscale.index.base import I64
 from bitscale.index.engines.forms import Among, Ask, Ranked
 from bitscale.index.engines.milvus_items import MilvusItems, parts, signs_of
 from bitscale.index.engines.milvus_kept import MOST_ROWS
+from bitscale.index.engines.milvus_parted import only
 from bitscale.index.engines.milvus_server import EFFORT, SECONDS, STRONG
 
 MOST_VALUES = 1 << 22  # of the query vectors in one call: 16 MB
@@ -30,6 +31,8 @@ OVERSAMPLED, LEAST_OVERSAMPLED = 4, 64  # an approximate index is asked for 4 k 
 
 class MilvusIndex(MilvusItems):
     """Codes as sign vectors in a Milvus collection, ranked by inner product."""
+
+    most_hits = MOST_ROWS
 
     def _nearest(self, asked: list[Ask], k: int, among: Among | None) -> list[Ranked]:
         if k > MOST_ROWS:
@@ -85,12 +88,13 @@ class MilvusIndex(MilvusItems):
     ) -> list[tuple[I64, I64]]:
         """Ids and sums for each query, nearest first as Milvus ranks them."""
         if among is None:
-            return self._search_where(asked, limit, extra, most)
+            return self._search_where(asked, limit, extra, most, among)
         if among.ids is None:
             filters = [f"({among.condition}) and stamp < {among.stamp}"]
         else:
             filters = [f"id in {some} and stamp < {among.stamp}" for some in parts(among.ids)] or ["id < 0"]
-        answers = [self._search_where(asked, limit, " and ".join(filter(None, (one, extra))), most) for one in filters]
+        wheres = [" and ".join(filter(None, (one, extra))) for one in filters]
+        answers = [self._search_where(asked, limit, where, most, among) for where in wheres]
         merged = []
         for row in range(len(asked)):
             ids = np.concatenate([answer[row][0] for answer in answers])
@@ -99,7 +103,9 @@ class MilvusIndex(MilvusItems):
             merged.append((ids[order], sums[order]))
         return merged
 
-    def _search_where(self, asked: Sequence[Ask], limit: int, where: str, most: int | None) -> list[tuple[I64, I64]]:
+    def _search_where(
+        self, asked: Sequence[Ask], limit: int, where: str, most: int | None, among: Among | None
+    ) -> list[tuple[I64, I64]]:
         rankings: list[tuple[I64, I64]] = []
         at_once = max(1, min(MOST_VALUES // self.n_bits, (1 << 18) // limit))
         for start in range(0, len(asked), at_once):
@@ -114,6 +120,7 @@ class MilvusIndex(MilvusItems):
             answers = self._call(
                 self._client.search, self.collection, vectors, filter=where, limit=limit,
                 search_params={"metric_type": "IP", "params": params}, consistency_level=STRONG, timeout=SECONDS,
+                **only(among, self.facts.parted),
             )  # fmt: skip
             for total, hits in zip(totals, answers, strict=True):
                 scores = np.array([hit["distance"] for hit in hits], np.float64)

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from bitscale.codes import Codes
 from bitscale.errors import EngineError
 from bitscale.index.base import I64, check_ids, refuse_known
-from bitscale.index.engines.forms import Among, Beside, Condition, Stored
+from bitscale.index.engines.forms import Among, Beside, Stored
 from bitscale.index.engines.milvus_kept import MOST_ROWS, MilvusKept
+from bitscale.index.engines.milvus_parted import FIELD, Portion, parts_of, portions
 from bitscale.index.engines.milvus_server import SECONDS, telling
 
-BATCH = 5_000  # items in one insert
 IDS_AT_ONCE = 8_192  # in one condition
 LONGEST_TEXT = 65_536
-COLUMNS = ("id", "stamp", "signs", "digest", "item", "facts", "look")
 
 
 class MilvusItems(MilvusKept):
@@ -27,7 +26,7 @@ class MilvusItems(MilvusKept):
     # ------------------------------------------------------------------ contents
 
     def __len__(self) -> int:
-        return int(self._rows("", ["count(*)"])[0]["count(*)"])
+        return self._count("")
 
     def ids(self) -> I64:
         """The ids of all items, ascending."""
@@ -61,52 +60,69 @@ class MilvusItems(MilvusKept):
         kept = self._kept
         kept.next_id, kept.next_stamp = max(kept.next_id, int(ids.max(initial=-1)) + 1), stamp + 1
         self._write_facts()  # first: ids given out are never given out again
-        for start in range(0, len(ids), BATCH):
-            some = slice(start, start + BATCH)
-            self._upsert(ids[some], stamp, signs_of(packed[some], self.n_bits), _part(beside, some), self._made_here)
+        beside = beside or Beside.nothing(len(ids))
+        for portion in portions(beside, self.facts.parted):
+            signs = signs_of(packed[portion.rows], self.n_bits)
+            self._upsert(portion, ids, np.full(len(ids), stamp), signs, beside, self._made_here)
 
     def _upsert(
-        self, ids: I64, stamps: int | list[int], signs: NDArray[np.float32], beside: Beside | None, new: bool = False
+        self, portion: Portion, ids: I64, stamps: I64, signs: NDArray[np.float32], beside: Beside, new: bool = False
     ) -> None:
-        """Store items in the place of those that have their ids; `new`: nobody can have sent them before."""
-        n = len(ids)
-        beside = beside or Beside(np.zeros(n, np.int64), ["{}"] * n, ["{}"] * n, [None] * n)
-        texts = [checked_text(text) for text in beside.texts]
-        looks = ["" if look is None else b64encode(look).decode() for look in beside.looks]
-        added = [stamps] * n if isinstance(stamps, int) else stamps
-        rows = zip(ids.tolist(), added, signs, beside.digests.tolist(), texts, beside.facts, looks, strict=True)
-        data = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+        """Store a portion in the place of items that have its ids; `new`: nobody can have sent them before."""
+        known = beside.some(portion.rows)
+        texts = [checked_text(text) for text in known.texts]
+        looks = ["" if look is None else b64encode(look).decode() for look in known.looks]
+        numbers = (each.tolist() for each in (ids[portion.rows], stamps[portion.rows], known.digests))
+        columns = dict(zip(("id", "stamp", "digest"), numbers, strict=True))
+        columns |= {"signs": signs, "item": texts, "facts": known.facts, "look": looks}
+        if portion.part is not None:
+            columns[FIELD] = [portion.part] * len(texts)
+        data = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         if new:
             try:
                 with telling(self.address):
-                    self._client.insert(self.collection, data, timeout=SECONDS)
+                    self._client.insert(self.collection, data, timeout=SECONDS, **portion.where)
                 return
             except EngineError:  # it may have arrived all the same: from now on, replace
                 self._made_here = False
-        self._call(self._client.upsert, self.collection, data, timeout=SECONDS)
+        self._call(self._client.upsert, self.collection, data, timeout=SECONDS, **portion.where)
 
     def _delete(self, ids: I64) -> int:
         known = self._known(ids)
-        for some in parts(known):
-            self._call(self._client.delete, self.collection, filter=f"id in {some}", timeout=SECONDS)
+        self._drop_rows(known)
         self._stamp()
         self._write_facts()
         return len(known)
+
+    def _drop_rows(self, ids: I64) -> None:
+        """Remove rows, in whatever partitions."""
+        for some in parts(ids):
+            self._call(self._client.delete, self.collection, filter=f"id in {some}", timeout=SECONDS)
 
     # ------------------------------------------------------------------ what is beside the codes
 
     def replace_beside(self, ids: I64, beside: Beside) -> None:
         """Keep other texts beside items that are there."""
-        fields = ["id", "stamp", "signs"]
+        parted = self.facts.parted
+        fields = ["id", "stamp", "signs", *([] if parted is None else [FIELD])]
         for start in range(0, len(ids), IDS_AT_ONCE):
             some = ids[start : start + IDS_AT_ONCE]
             rows = {row["id"]: row for row in self._rows(f"id in {some.tolist()}", fields)}
             there = np.array([id in rows for id in some.tolist()], np.bool_)
             kept = some[there]
+            if not len(kept):
+                continue
             signs = np.array([rows[id]["signs"] for id in kept.tolist()], np.float32)
-            stamps = [int(rows[id]["stamp"]) for id in kept.tolist()]
-            if len(kept):
-                self._upsert(kept, stamps, signs, beside.some(start + np.flatnonzero(there)))
+            stamps = np.array([rows[id]["stamp"] for id in kept.tolist()], np.int64)
+            told = beside.some(start + np.flatnonzero(there))
+            moved = np.zeros(len(kept), np.bool_)
+            if parted is not None:
+                before = np.array([rows[id][FIELD] for id in kept.tolist()])
+                moved = before != parts_of(told, parted)
+                moved |= self._count(f"id in {some.tolist()}") > len(rows)  # some of them stand there twice
+            for portion in portions(told, parted):
+                self._drop_rows(kept[portion.rows][moved[portion.rows]])
+                self._upsert(portion, kept, stamps, signs[portion.rows], told)
         self._stamp()
         self._write_facts()
 
@@ -133,21 +149,35 @@ class MilvusItems(MilvusKept):
     def page(self, after: int, n: int, among: Among | None = None) -> list[tuple[int, str]]:
         """The ids and texts of the next n items after an id."""
         where = "" if among is None else f" and ({among.condition})"
-        rows = self._rows(f"id > {after}{where}", ["id", "item"], min(n, MOST_ROWS))
+        rows = self._rows(f"id > {after}{where}", ["id", "item"], min(n, MOST_ROWS), among)
         return [(row["id"], json.dumps(row["item"])) for row in sorted(rows, key=lambda row: int(row["id"]))]
 
-    def select(self, condition: Condition) -> I64:
+    def select(self, among: Among) -> I64:
         """The ids of items for which an expression holds, ascending."""
-        return np.array([row["id"] for row in self._pages(["id"], condition)], np.int64)
+        return np.array([row["id"] for row in self._pages(["id"], among)], np.int64)
 
-    def count(self, condition: Condition) -> int:
+    def count(self, among: Among) -> int:
         """How many items there are for which an expression holds."""
-        return int(self._rows(condition, ["count(*)"])[0]["count(*)"])
+        return self._count(among.condition, among)
+
+    def _count(self, where: str, among: Among | None = None) -> int:
+        """How many rows there are; one that stands in two partitions counts twice."""
+        return int(self._rows(where, ["count(*)"], among=among)[0]["count(*)"])
 
     def digests(self) -> tuple[I64, I64]:
-        """The ids of all items, ascending, and the digest of what is beside each one."""
+        """The ids of all items, ascending, and the digest of what is beside each one; 0 where it stands there twice."""
         rows = self._pages(["id", "digest"])
-        return np.array([row["id"] for row in rows], np.int64), np.array([row["digest"] for row in rows], np.int64)
+        ids, digests = (np.array([row[field] for row in rows], np.int64) for field in ("id", "digest"))
+        if self.facts.parted is not None and self._count("") > len(ids):
+            digests[np.isin(ids, self._twice())] = 0
+        return ids, digests
+
+    def _twice(self) -> I64:
+        """The ids that stand in more than one partition: what a push sent that was ended may arrive later."""
+        assert self.facts.parted is not None
+        each = [self._pages(["id"], self.where("id >= 0", (part,))) for part in range(self.facts.parted.n)]
+        ids, times = np.unique([row["id"] for rows in each for row in rows], return_counts=True)
+        return ids[times > 1].astype(np.int64)
 
 
 def signs_of(packed: NDArray[np.uint8], n_bits: int) -> NDArray[np.float32]:
@@ -162,10 +192,6 @@ def checked_text(text: str) -> str:
             f"Milvus keeps up to {LONGEST_TEXT:,} bytes beside an item. Got {len(text):,}: {text[:80]}..."
         )
     return text
-
-
-def _part(beside: Beside | None, some: slice) -> Beside | None:
-    return None if beside is None else beside.some(np.arange(len(beside.digests))[some])
 
 
 def parts(ids: I64) -> list[list[int]]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bitscale.errors import EngineError, NotInEngine
 from bitscale.index.engines.address import Address, parse_address
-from bitscale.index.engines.forms import FORMAT, Facts, other_format
+from bitscale.index.engines.forms import FORMAT, PARTED_FORMAT, Among, Facts, Parted, other_format
+from bitscale.index.engines.milvus_parted import only
 from bitscale.index.engines.milvus_server import (
     COLLECTIONS,
     SECONDS,
@@ -68,7 +69,7 @@ class MilvusKept(RemoteIndex):
                 raise EngineError(f"{place} holds a collection already. Open it, or choose another name.")
             if client.has_collection(PREFIX + place.name):  # without facts: its maker was stopped midway
                 client.drop_collection(PREFIX + place.name)
-            make_items(client, PREFIX + place.name, len(facts.bit_weights), facts.approximate)
+            make_items(client, PREFIX + place.name, facts)
             index = cls(place, facts, client, Kept())
             index._write_facts()
             index._made_here = True
@@ -83,9 +84,10 @@ class MilvusKept(RemoteIndex):
             row = again(read_facts, client, place) if again(client.has_collection, COLLECTIONS) else None
         if row is None:
             raise NotInEngine(f"{place} holds no collection of bitscale. Make one with bitscale push.")
-        if row["format"] != FORMAT:
+        if row["format"] not in (FORMAT, PARTED_FORMAT):
             raise EngineError(f"{place} {other_format(row['format'])}")
-        facts = Facts(tuple(row["bit_weights"]), row["model"], row["origin"], row["approximate"])
+        parted = Parted(*row["parted"]) if "parted" in row else None
+        facts = Facts(tuple(row["bit_weights"]), row["model"], row["origin"], row["approximate"], parted)
         with telling(place):
             again(client.load_collection, PREFIX + place.name)
         return cls(place, facts, client, Kept.of(row))
@@ -147,28 +149,34 @@ class MilvusKept(RemoteIndex):
 
     # ------------------------------------------------------------------ the connection
 
-    def _pages(self, fields: list[str], where: str = "id >= 0") -> list[dict[str, Any]]:
-        """Fields of all items for which an expression holds, each once, by id; page by page."""
+    def _pages(self, fields: list[str], among: Among | None = None) -> list[dict[str, Any]]:
+        """Fields of all items for which a condition holds, each once, by id; page by page."""
+        where = "id >= 0" if among is None else among.condition
         by_id: dict[int, dict[str, Any]] = {}
         after, full = -1, True
         while full:
-            rows = self._rows(f"id > {after} and ({where})", fields, MOST_ROWS)
+            rows = self._rows(f"id > {after} and ({where})", fields, MOST_ROWS, among)
             by_id |= {row["id"]: row for row in rows}
             after, full = max((row["id"] for row in rows), default=after), len(rows) == MOST_ROWS
         return [by_id[id] for id in sorted(by_id)]
 
-    def _rows(self, where: str, fields: list[str], limit: int | None = None) -> list[dict[str, Any]]:
+    def _rows(
+        self, where: str, fields: list[str], limit: int | None = None, among: Among | None = None
+    ) -> list[dict[str, Any]]:
+        """Fields of items for which an expression holds, looked for where those can be that a filter lets through."""
         given: dict[str, Any] = {} if limit is None else {"limit": limit}
-        how = {"consistency_level": STRONG, "timeout": SECONDS, **given}
+        how = {"consistency_level": STRONG, "timeout": SECONDS, **given, **only(among, self.facts.parted)}
         return list(self._call(self._client.query, self.collection, where, fields, **how))
 
     def _write_facts(self) -> None:
         kept = self._kept
         kept.changes += 1
+        parted = self.facts.parted
         facts = {
-            "format": FORMAT, "bit_weights": self.facts.bit_weights, "model": self.model, "origin": self.facts.origin,
-            "approximate": self.facts.approximate, "next_id": kept.next_id, "next_stamp": kept.next_stamp,
-            "changes": kept.changes, "notes": kept.notes,
+            "format": FORMAT if parted is None else PARTED_FORMAT, "bit_weights": self.facts.bit_weights,
+            "model": self.model, "origin": self.facts.origin, "approximate": self.facts.approximate,
+            "next_id": kept.next_id, "next_stamp": kept.next_stamp, "changes": kept.changes, "notes": kept.notes,
+            **({} if parted is None else {"parted": parted}),
         }  # fmt: skip
         row = {"name": self.address.name, "facts": json.dumps(facts), "nothing": [0.0, 0.0]}
         self._call(self._client.upsert, COLLECTIONS, [row], timeout=SECONDS)

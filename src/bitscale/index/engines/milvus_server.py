@@ -13,6 +13,8 @@ from uuid import uuid4
 
 from bitscale.errors import EngineError
 from bitscale.index.engines.address import Address
+from bitscale.index.engines.forms import Facts
+from bitscale.index.engines.milvus_parted import FIELD, make_partitions
 
 if TYPE_CHECKING:
     from pymilvus import MilvusClient
@@ -117,19 +119,25 @@ def make_collections(client: MilvusClient) -> None:
     client.create_collection(COLLECTIONS, schema=schema, index_params=index, consistency_level=STRONG)
 
 
-def make_items(client: MilvusClient, name: str, n_bits: int, approximate: str | None = None) -> None:
-    """An empty collection of items."""
+def make_items(client: MilvusClient, name: str, facts: Facts) -> None:
+    """An empty collection of items, loaded; partitions that are made later would be loaded one by one."""
     from pymilvus import DataType
 
     schema = client.create_schema(auto_id=False)
     schema.add_field("id", DataType.INT64, is_primary=True)
     schema.add_field("stamp", DataType.INT64)
-    schema.add_field("signs", DataType.FLOAT_VECTOR, dim=n_bits)
+    schema.add_field("signs", DataType.FLOAT_VECTOR, dim=len(facts.bit_weights))
     schema.add_field("digest", DataType.INT64)
     schema.add_field("item", DataType.JSON)
     schema.add_field("facts", DataType.JSON)
     schema.add_field("look", DataType.VARCHAR, max_length=LOOK_LENGTH)
+    if facts.parted is not None:
+        schema.add_field(FIELD, DataType.INT64)
+    client.create_collection(name, schema=schema, consistency_level=STRONG)
+    if facts.parted is not None:
+        make_partitions(client, name, facts.parted)
     index = client.prepare_index_params()
-    kind = approximate or "FLAT"
+    kind = facts.approximate or "FLAT"
     index.add_index("signs", index_type=kind, metric_type="IP", params=BUILT.get(kind, {}))
-    client.create_collection(name, schema=schema, index_params=index, consistency_level=STRONG)
+    client.create_index(name, index)
+    client.load_collection(name)

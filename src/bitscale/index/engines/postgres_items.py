@@ -14,7 +14,7 @@ from bitscale.codes import Codes
 from bitscale.errors import EngineError, NotInEngine
 from bitscale.index.base import I64, check_ids, refuse_known
 from bitscale.index.engines.address import Address, parse_address
-from bitscale.index.engines.forms import FORMAT, Among, Beside, Condition, Facts, Stored, other_format
+from bitscale.index.engines.forms import FORMAT, Among, Beside, Facts, Stored, other_format
 from bitscale.index.engines.postgres_copy import code_rows, item_rows
 from bitscale.index.engines.postgres_server import Connections, connect, require_psycopg, telling
 from bitscale.index.engines.postgres_sql import among_sql
@@ -42,8 +42,6 @@ class PostgresItems(RemoteIndex):
     def create(cls, address: str, facts: Facts) -> Self:
         """Make an empty index at an address; one that is there already is refused."""
         place = parse_address(address)
-        if facts.approximate is not None:
-            raise EngineError(f"{place}: PostgreSQL answers exactly; only Milvus has an approximate mode.")
         connection = connect(place)
         with telling(place), connection.transaction():
             connection.execute(CREATE)
@@ -206,14 +204,14 @@ class PostgresItems(RemoteIndex):
             asked = f"SELECT id, item::text FROM {self.items} WHERE id > %s AND {where} ORDER BY id LIMIT %s"
             return connection.execute(asked, [after, *values, n]).fetchall()
 
-    def select(self, condition: Condition) -> I64:
+    def select(self, among: Among) -> I64:
         """The ids of items for which a condition holds, ascending."""
-        sql, values = condition
+        sql, values = among.condition
         return self._column(f"SELECT id FROM {self.items} WHERE {sql} ORDER BY id", tuple(values))
 
-    def count(self, condition: Condition) -> int:
+    def count(self, among: Among) -> int:
         """How many items there are for which a condition holds."""
-        sql, values = condition
+        sql, values = among.condition
         return int(self._one(f"SELECT count(*) FROM {self.items} WHERE {sql}", tuple(values)))
 
     def digests(self) -> tuple[I64, I64]:

@@ -79,7 +79,7 @@ def telling(address: Address) -> Iterator[None]:
     try:
         yield
     except psycopg.Error as error:
-        text = " ".join(str(error).split()) or type(error).__name__
+        text = " ".join(str(error).split()).split(" Is the server running")[0] or type(error).__name__
         raise EngineError(f"{address}: {text[:300].rstrip('.?')}. {_cure(text, error.sqlstate)}") from None
 
 

@@ -83,16 +83,16 @@ class RemoteIndex(Index):
     def page(self, after: int, n: int, among: Among | None = None) -> list[tuple[int, str]]:
         """The ids and texts of the next n items after an id, ascending."""
 
-    def where(self, condition: Condition) -> Among:
+    def where(self, condition: Condition, keys: tuple[int, ...] | None = None) -> Among:
         """A filter for `where=` that the engine works out itself, whenever it is asked."""
-        return Among(None, np.iinfo(np.int64).max, self, condition)
+        return Among(None, np.iinfo(np.int64).max, self, condition, keys)
 
     @abstractmethod
-    def select(self, condition: Condition) -> I64:
+    def select(self, among: Among) -> I64:
         """The ids of items for which a condition holds, ascending."""
 
     @abstractmethod
-    def count(self, condition: Condition) -> int:
+    def count(self, among: Among) -> int:
         """How many items there are for which a condition holds."""
 
     @abstractmethod
@@ -178,9 +178,9 @@ class RemoteIndex(Index):
         wanted = check_ids(ids)
         return wanted[np.isin(wanted, self._known(np.unique(wanted)))] if len(wanted) else wanted
 
-    def prepare(self, ids: ArrayLike) -> Among:
+    def prepare(self, ids: ArrayLike, keys: tuple[int, ...] | None = None) -> Among:
         """A filter for `where=` made once; items added later are outside it, under whatever id."""
-        return Among(np.unique(check_ids(ids)), self._stamp(), self)
+        return Among(np.unique(check_ids(ids)), self._stamp(), self, keys=keys)
 
     # ------------------------------------------------------------------ search
 
