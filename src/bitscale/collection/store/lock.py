@@ -9,10 +9,12 @@ import socket
 import sys
 import time
 from pathlib import Path
-
-from filelock import FileLock, Timeout
+from typing import TYPE_CHECKING
 
 from bitscale.errors import CollectionBusy, FileError
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 LOCK = "writer.lock"
 HOLDER = "writer.json"
@@ -23,10 +25,14 @@ class WriterLock:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._lock = FileLock(folder / LOCK, timeout=0)
+        self._lock: FileLock | None = None  # readers need none
 
     def acquire(self) -> None:
         """Take the lock at once, or tell who has it."""
+        from filelock import FileLock, Timeout
+
+        if self._lock is None:
+            self._lock = FileLock(self.folder / LOCK, timeout=0)
         try:
             self._lock.acquire()
         except Timeout:
@@ -44,7 +50,7 @@ class WriterLock:
 
     def release(self) -> None:
         """Let the next writer in."""
-        if self._lock.is_locked:
+        if self._lock is not None and self._lock.is_locked:
             with contextlib.suppress(OSError):
                 (self.folder / HOLDER).unlink(missing_ok=True)
             self._lock.release()

@@ -10,8 +10,6 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
-
 LARGE = 64 << 20  # bytes of a log worth a word
 READ_MARKS = range(123, 128)  # the locks of readers, as SQLite's file format numbers them; the first: no log needed
 
@@ -44,6 +42,8 @@ def log_holders(database: Path) -> list[str]:
 
 
 def _named(pid: int) -> str:
+    import psutil
+
     with suppress(psutil.Error):
         command = " ".join(" ".join(psutil.Process(pid).cmdline()[:3]).split())
         return f"process {pid} ({command:.80})" if command else f"process {pid}"
