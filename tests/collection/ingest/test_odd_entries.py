@@ -249,3 +249,8 @@ def test_times_beyond_the_database_are_clamped(tmp_path):
         assert collection.item(0).modified == 2**63 - 1
         again = collection.add(tmp_path / "in", workers=1)
         assert (again.unchanged, len(again.skipped)) == (1, 1)
+        for seconds in (1_600_000_000, 9_300_000_000):  # the same picture, touched
+            os.utime(path, ns=(0, seconds * NANOSECONDS))
+            touched = collection.add(tmp_path / "in", workers=1)
+            assert (touched.unchanged, touched.updated) == (1, 0)
+            assert collection.item(0).modified == min(seconds * NANOSECONDS, 2**63 - 1)
