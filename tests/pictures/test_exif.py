@@ -7,7 +7,7 @@ from PIL import Image
 from PIL.TiffImagePlugin import IFDRational
 
 from bitscale.pictures.arrays import read_picture
-from bitscale.pictures.decode import LIMITS, decode
+from bitscale.pictures.decode import LIMITS, _orientation, decode
 from bitscale.pictures.exif import LONGEST, checked_exif, read_exif
 from bitscale.pictures.form import AS_IT_IS
 from bitscale.pictures.workers import decode_files
@@ -74,6 +74,8 @@ def test_whatever_a_damaged_block_raises_there_are_no_fields(part, error):
             return lambda *_: self
 
     assert read_exif(Damaged(), places=True) == {}
+    if part == "getexif":
+        assert _orientation(Damaged()) == 1
 
 
 @pytest.mark.parametrize("degrees", [(181.0, 0.0, 0.0), (180.0, 61.0, 0.0), (4e9, 0.0, 0.0), (10.0, 20.0)])
