@@ -112,3 +112,32 @@ def test_after_ctrl_c_the_same_command_goes_on(model, tmp_path, monkeypatch):
     np.testing.assert_array_equal(np.load(tmp_path / "c.npy"), np.load(tmp_path / "whole.npy"))
     assert (tmp_path / "c.npy.json").read_text() == (tmp_path / "whole.npy.json").read_text()
     assert not list((tmp_path / "runs").iterdir())
+
+
+def test_codes_that_could_not_be_written_are_not_made_again(model, tmp_path, monkeypatch):
+    """A full disk, say: what took long is kept until it is where it was to go."""
+    from bitscale.cli import encode as verb
+    from bitscale.errors import FileError
+    from bitscale.hashers import kept_codes
+    from tests.cli.run import inside
+
+    def full(*_):
+        raise FileError("the disk is full.")
+
+    monkeypatch.setenv("BITSCALE_RUNS", str(tmp_path / "runs"))
+    (tmp_path / "in").mkdir()
+    for i in range(6):
+        Image.fromarray(PIXELS[i]).save(tmp_path / "in" / f"{i:02}.png")
+    words = ("encode", model, tmp_path / "in", "--workers", 1, "--out", tmp_path / "c.npy")
+    with monkeypatch.context() as patch:
+        patch.setattr(verb, "write", full)
+        assert inside(*words).returncode == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(kept_codes, "encode_files", full)
+        assert inside(*words).returncode == 0
+    assert len(np.load(tmp_path / "c.npy")) == 6
+    assert not list((tmp_path / "runs").iterdir())
+    for i in range(6):
+        (tmp_path / "in" / f"{i:02}.png").write_bytes(b"rubbish")
+    assert inside(*words).returncode == 1
+    assert not list((tmp_path / "runs").iterdir())  # of pictures none of which can be read nothing is worth keeping

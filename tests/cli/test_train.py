@@ -157,6 +157,7 @@ def test_a_stopped_demo_goes_on(press, tmp_path):
     press(3)
     stopped = inside("demo", "--steps", 6, "--out", tmp_path / "d")
     assert stopped.returncode == 130
+    assert "what was learned is kept in" in stopped.stderr
     seen = press(0)
     assert inside("demo", "--steps", 6, "--out", tmp_path / "d", "--json").returncode == 0
     assert seen[0] > 3

@@ -38,7 +38,8 @@ def test_an_array_goes_on_where_it_was(runs, stop, tmp_path, monkeypatch):
     assert seen[0] == 20 * (stop + 1)
     assert encoded.codes == whole
     assert encoded.places == list(range(90))
-    assert not list(runs.iterdir())
+    assert encode_array(hasher, PART.images, tmp_path / "x.npy", pytest.fail).codes == whole  # until that is written
+    assert list(runs.iterdir()) == [encoded.folder]
 
 
 def test_a_damaged_piece_is_made_anew(runs, tmp_path):

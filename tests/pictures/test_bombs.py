@@ -3,16 +3,25 @@
 import json
 import subprocess
 import sys
+from contextlib import closing
+from inspect import signature
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from bitscale.pictures.arrays import Picture
+from bitscale.collection import Collection
+from bitscale.collection.ingest.reindex import reindex
+from bitscale.collection.ingest.sync import sync
+from bitscale.hashers.picture_codes import encode_files
+from bitscale.pictures.arrays import Picture, read_picture
 from bitscale.pictures.decode import LIMITS, Small
 from bitscale.pictures.form import Form
+from bitscale.pictures.pool import Pool
 from bitscale.pictures.workers import decode_files, draw_small
+from bitscale.server.pictures import Thumbnails
 from tests.cli.run import bitscale
+from tests.collection.folders import model
 from tests.conftest import TORTURE
 from tests.pictures.bombs import BOMBS, LOOPS, tiled
 from tests.pictures.made import encoded, save
@@ -106,10 +115,15 @@ def test_loops_that_nobody_has_to_follow(tmp_path, name):
     assert isinstance(small, Small), small
 
 
-def test_limits_are_the_same_everywhere():
+def test_limits_are_the_same_everywhere(tmp_path):
     """No place has its own: ten seconds in all, and so much memory that photographs still fit."""
     assert LIMITS.seconds < 10
     assert LIMITS.memory == 2 << 30
+    with Collection.create(tmp_path / "c.bsc", model()) as photos, closing(Thumbnails()) as thumbnails:
+        assert photos._searcher.pool.limits is LIMITS
+        assert thumbnails._pool.limits is LIMITS
+    for taking in (Collection.add, sync, reindex, encode_files, decode_files, draw_small, read_picture, Pool):
+        assert signature(taking).parameters["limits"].default is LIMITS, taking
 
 
 @pytest.mark.slow

@@ -1,12 +1,14 @@
 """EXIF: what is read, what is left out, and that a damaged block costs nothing."""
 
+import struct
+
 import pytest
 from PIL import Image
 from PIL.TiffImagePlugin import IFDRational
 
 from bitscale.pictures.arrays import read_picture
-from bitscale.pictures.decode import LIMITS, decode
-from bitscale.pictures.exif import LONGEST, checked_exif
+from bitscale.pictures.decode import LIMITS, _orientation, decode
+from bitscale.pictures.exif import LONGEST, checked_exif, read_exif
 from bitscale.pictures.form import AS_IT_IS
 from bitscale.pictures.workers import decode_files
 
@@ -58,3 +60,25 @@ def test_a_picture_without_a_block_or_with_a_damaged_one_is_read(tmp_path):
     for name in ("plain.png", "bad.jpg"):
         decoded = decode(str(tmp_path / name), AS_IT_IS, LIMITS)
         assert (decoded.exif, len(decoded.look)) == ({}, 1536)
+
+
+@pytest.mark.parametrize("part", ["getexif", "get_ifd"])
+@pytest.mark.parametrize("error", [SyntaxError, ValueError, KeyError, struct.error, RecursionError, ZeroDivisionError])
+def test_whatever_a_damaged_block_raises_there_are_no_fields(part, error):
+    """Pillow's reader raises errors of every kind; a picture is no worse for a block that it cannot read."""
+
+    class Damaged:
+        def __getattr__(self, name):
+            if name == part:
+                raise error("damaged")
+            return lambda *_: self
+
+    assert read_exif(Damaged(), places=True) == {}
+    if part == "getexif":
+        assert _orientation(Damaged()) == 1
+
+
+@pytest.mark.parametrize("degrees", [(181.0, 0.0, 0.0), (180.0, 61.0, 0.0), (4e9, 0.0, 0.0), (10.0, 20.0)])
+def test_places_that_no_map_has_are_left_out(photo, degrees):
+    (there,) = decode_files([photo({0x0110: "x"}, place={1: "N", 2: degrees, 3: "E", 4: degrees})], places=True)
+    assert there.exif == {"camera": "x"}

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from bitscale.pictures import worker
 from bitscale.pictures.arrays import Picture
-from bitscale.pictures.decode import Limits
+from bitscale.pictures.decode import TOO_MUCH_MEMORY, Limits
 from bitscale.pictures.form import Form
-from bitscale.pictures.pool import Pool
+from bitscale.pictures.frames import unpack
+from bitscale.pictures.pool import Pool, wanted_in
 from bitscale.pictures.workers import decode_files
 from tests.conftest import until
 from tests.pictures.made import never_ending, save
@@ -34,8 +36,8 @@ def test_a_worker_restrains_itself(tmp_path):
     with Pool(Limits(memory=300 << 20)) as pool:
         [picture] = decode_files([str(save(tmp_path / "a.png"))], Form((28, 28), 1), pool=pool)
         assert isinstance(picture, Picture)
-        [worker] = children()
-        place = Path(f"/proc/{worker}")
+        [child] = children()
+        place = Path(f"/proc/{child}")
         limits = {line[:25].strip(): line[25:].split()[:2] for line in (place / "limits").read_text().splitlines()}
         assert limits["Max core file size"] == ["0", "0"]
         assert limits["Max address space"][0] == limits["Max address space"][1]
@@ -43,7 +45,21 @@ def test_a_worker_restrains_itself(tmp_path):
         assert [os.readlink(place / "fd" / handle) for handle in "12"] == [os.devnull] * 2
         ignored = int(re.search(r"^SigIgn:\s*(\w+)", (place / "status").read_text(), re.M)[1], 16)
         assert ignored >> (signal.SIGINT - 1) & 1
-        assert os.getsid(worker) != os.getsid(0)
+        assert os.getsid(child) != os.getsid(0)
+
+
+@pytest.mark.parametrize("wanted", [{"side": 16}, wanted_in(Form((28, 28), 1))])
+def test_memory_that_runs_out_at_any_step_costs_the_picture(tmp_path, monkeypatch, wanted):
+    """Also outside of Pillow, as while the answer is put together."""
+
+    def none_left(*_, **__):
+        raise MemoryError
+
+    path = str(save(tmp_path / "a.png"))
+    for step in ("decode", "small_copy"):
+        monkeypatch.setattr(worker, step, none_left)
+    header, payload = unpack(bytearray(worker.answered(path, wanted, Limits())))
+    assert (header, payload) == ({"reason": TOO_MUCH_MEMORY, "lasting": True}, b"")
 
 
 @pytest.mark.slow
@@ -53,7 +69,7 @@ def test_an_orphan_that_hangs_in_a_picture_ends_by_itself(tmp_path):
     words = [sys.executable, "-c", HANGING, str(save(tmp_path / "hangs.png"))]
     run = subprocess.Popen(words, env=hangs)
     until((tmp_path / "hangs.png.open").exists)
-    [worker] = children(run.pid)
+    [orphan] = children(run.pid)
     run.kill()
     run.wait()
-    until(lambda: not alive(worker))
+    until(lambda: not alive(orphan))

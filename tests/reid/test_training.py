@@ -8,7 +8,7 @@ import pytest
 import bitscale as bs
 from bitscale.data.images import ArrayImages
 from bitscale.data.people import People
-from bitscale.errors import InputError
+from bitscale.errors import FileError, InputError
 from bitscale.reid.evaluate import between_cameras, of_codes
 from bitscale.reid.persons import split
 from bitscale.reid.sources import load_people
@@ -43,6 +43,19 @@ def test_unseen_persons_are_found(people, tmp_path):
     assert "Not for" in text
     assert "1 persons with a single picture were dropped" in text
     assert not [name for name in people.names if name in text]
+
+
+@pytest.mark.slow
+def test_a_training_is_kept_until_its_model_is_written(people, tmp_path, monkeypatch):
+    monkeypatch.setenv("BITSCALE_RUNS", str(tmp_path / "runs"))
+    settings = QUICK | {"iterations": 4}
+    with pytest.raises(FileError):
+        train_persons(person_hasher("nested", 8, **settings), people, out=tmp_path / "nowhere" / "m.safetensors")
+    steps = []
+    train_persons(person_hasher("nested", 8, **settings), people, out=tmp_path / "m.safetensors", progress=steps.append)
+    assert not steps
+    assert bs.load_hasher(tmp_path / "m.safetensors").n_bits == 8
+    assert not list((tmp_path / "runs").iterdir())
 
 
 def test_the_recipe_for_persons():

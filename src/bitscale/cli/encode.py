@@ -58,6 +58,7 @@ def encode(
         raise UsageError(f"OUT must end in .npy (packed codes) or .bsi (an index). Got {out.name}.")
     check_destination(out, CODES if out.suffix == ".npy" else INDEX, force)
     check_destination(sidecar(out), SIDECAR, force)
+    from bitscale.data.unfinished import finished
     from bitscale.hashers import load_hasher
 
     hasher = load_hasher(model)
@@ -70,6 +71,7 @@ def encode(
     about = description(hasher, encoded.codes, out)
     kept_names = [names[place] for place in encoded.places] if names else None
     write(out, encoded.codes, {**about, "names": kept_names, "skipped": skipped})
+    finished(encoded.folder)
     tell(hasher, out, about, skipped, as_json)
 
 
@@ -100,6 +102,7 @@ def encode_inputs(
     import numpy as np
 
     from bitscale.data.sets.array import map_array
+    from bitscale.data.unfinished import finished
     from bitscale.hashers.kept_codes import encode_array, encode_paths
 
     if any(path.suffix == ".npy" for path in inputs):
@@ -109,6 +112,7 @@ def encode_inputs(
     names = picture_names(inputs)
     encoded = encode_paths(hasher, names, workers=workers, progress=show)
     if not encoded.places:
+        finished(encoded.folder)
         place, reason = encoded.broken[0]
         raise DataError(f"{names[place]} {reason}")
     return encoded, names

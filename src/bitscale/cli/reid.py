@@ -84,10 +84,9 @@ def train(
         people = taught_by(people, teacher, getattr(hasher.settings, "size", None) or SIZE)
     with training_bar(as_json) as show:
         try:
-            dropped = train_persons(hasher, people, run=run, progress=show)
+            dropped = train_persons(hasher, people, out=out, run=run, progress=show)
         except KeyboardInterrupt:
             raise Stopped("stopped; run the same command again to go on") from None
-    hasher.save(out)
     write_card(hasher, people, dropped, out.with_suffix(".md"))
     counts = {"persons": people.n_persons - dropped.single, "dropped": dropped.single, "pictures": len(people)}
     if as_json:

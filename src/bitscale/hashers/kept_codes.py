@@ -1,4 +1,4 @@
-"""Encoding that loses nothing to a stop: every batch is kept on disk until all are done, and the same call goes on.
+"""Encoding that loses nothing to a stop: every batch is kept on disk until all is written, and the same call goes on.
 
 A folder holds `000000.npz`, `000001.npz`, ...: consecutive stretches of the input, each with the codes of what could
 be read, their places and what is wrong with the others.
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.codes import Codes
-from bitscale.data.unfinished import file_identity, finished, keep_arrays, kept_arrays, unfinished
+from bitscale.data.unfinished import file_identity, keep_arrays, kept_arrays, unfinished
 from bitscale.embeddings import Embeddings
 from bitscale.hashers.base import ENCODE_ROWS, Hasher
 from bitscale.hashers.picture_codes import encode_files
@@ -27,11 +27,15 @@ Progress = Callable[[int, int], None]  # done so far, total
 
 @dataclass(frozen=True)
 class EncodedInputs:
-    """The codes of all inputs that could be read, their places among the inputs, and (place, reason) of the others."""
+    """The codes of all inputs that could be read, their places among the inputs, and (place, reason) of the others.
+
+    What they are made of stays in `folder` until that is `finished`: whoever writes them may fail.
+    """
 
     codes: Codes | Embeddings
     places: list[int]
     broken: list[tuple[int, str]]
+    folder: Path
 
 
 @dataclass(frozen=True)
@@ -78,22 +82,20 @@ def encode_array(hasher: Hasher, array: NDArray[Any], path: Path, progress: Prog
 def _collected(
     hasher: Hasher, folder: Path, total: int, rest: Callable[[int], Iterator[Stretch]], progress: Progress | None
 ) -> EncodedInputs:
-    """Stretches kept before, then the rest, each kept as it comes; the folder is removed when all is there."""
+    """What was kept, then the rest, each stretch kept as it comes."""
     stretches = _kept(folder)
     done = sum(map(len, stretches))
     if done < total:
         for stretch in rest(done):
-            if done + len(stretch) < total:  # the last need not be kept
-                _keep(stretch, folder, len(stretches))
+            _keep(stretch, folder, len(stretches))
             stretches.append(stretch)
             done += len(stretch)
             if progress:
                 progress(done, total)
-    finished(folder)
     rows = [stretch.rows for stretch in stretches if len(stretch.rows)]
     places = [place for stretch in stretches for place in stretch.places]
     broken = [one for stretch in stretches for one in stretch.broken]
-    return EncodedInputs(_codes(hasher, rows), places, broken)
+    return EncodedInputs(_codes(hasher, rows), places, broken, folder)
 
 
 def _codes(hasher: Hasher, rows: list[NDArray[Any]]) -> Codes | Embeddings:

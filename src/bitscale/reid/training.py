@@ -41,11 +41,13 @@ def person_hasher(
     return make_hasher(method, n_bits=n_bits, seed=seed, recipe=recipe, features=features, **settings)
 
 
-def train_persons(hasher: Hasher, people: People, *, run: Path | None = None, progress: Steps | None = None) -> Dropped:
-    """Fit on all persons with two pictures or more; how many had to be dropped.
+def train_persons(
+    hasher: Hasher, people: People, *, out: Path | None = None, run: Path | None = None, progress: Steps | None = None
+) -> Dropped:
+    """Fit on all persons with two pictures or more, and write the model to `out`; how many had to be dropped.
 
     People with `vectors` teach: see `lessons`. A stopped training goes on when it is asked for again: its state is kept
-    in `run`, or below BITSCALE_RUNS.
+    in `run`, or below BITSCALE_RUNS until the model is written.
     """
     size = getattr(hasher.settings, "size", None) if hasher.features == "pixels" else None
     learned_from, dropped = trainable(people)
@@ -55,6 +57,8 @@ def train_persons(hasher: Hasher, people: People, *, run: Path | None = None, pr
         train = replace(train, taught=lessons(crops, hasher.n_bits, hasher.seed))
     folder = training_folder(hasher, train, "persons") if run is None else run
     fit_in_folder(hasher, train, folder, progress=progress)
+    if out is not None:
+        hasher.save(out)
     if run is None:
         finished(folder)
     return dropped

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from bitscale.cli.index import folder_label
 from bitscale.collection import Collection
 from bitscale.collection.ingest.sync import remembered_roots
+from bitscale.collection.items import Skipped
 from tests.cli.run import bitscale, inside
 from tests.collection.folders import model
 from tests.collection.unprivileged import without_privileges
@@ -249,3 +251,18 @@ def test_times_beyond_the_database_are_clamped(tmp_path):
         assert collection.item(0).modified == 2**63 - 1
         again = collection.add(tmp_path / "in", workers=1)
         assert (again.unchanged, len(again.skipped)) == (1, 1)
+        for seconds in (1_600_000_000, 9_300_000_000):  # the same picture, touched
+            os.utime(path, ns=(0, seconds * NANOSECONDS))
+            touched = collection.add(tmp_path / "in", workers=1)
+            assert (touched.unchanged, touched.updated) == (1, 0)
+            assert collection.item(0).modified == min(seconds * NANOSECONDS, 2**63 - 1)
+
+
+def test_what_is_said_of_a_file_is_text_whatever_its_name(tmp_path):
+    """Reasons can quote names, and labels can be those of folders: bytes that are no UTF-8 become marks of that."""
+    odd = os.fsdecode(b"/p/r\xff")
+    assert folder_label(f"{odd}/x.png") == ["r\ufffd"]
+    assert folder_label("/x.png") == []
+    with Collection.create(tmp_path / "c.bsc", model()) as collection:
+        collection.apply(skip=[Skipped(f"{odd}/x.png", 1, 1, f"cannot be read as {odd} can.")])
+        assert collection.skipped() == [Skipped(f"{odd}/x.png", 1, 1, "cannot be read as /p/r? can.")]

@@ -5,6 +5,7 @@ import threading
 import pytest
 
 from bitscale.collection import Collection
+from bitscale.collection.segments import serving
 from tests.collection.made import fill, hasher
 
 
@@ -92,3 +93,28 @@ def _told(close):
         close()
 
     return told, depths
+
+
+@pytest.mark.parametrize("done", [False, True])
+def test_an_index_brought_level_by_half_is_loaded_anew(photos, monkeypatch, done):
+    """The interrupt comes before or behind the lines of the log that a reader takes in."""
+    real = serving.replay
+
+    def interrupted(*given):
+        if done:
+            real(*given)
+        raise KeyboardInterrupt
+
+    with Collection.open(photos.path, read_only=True) as reader:
+        assert len(reader) == 5
+        fill(photos, 3, seed=1)
+        photos.remove([0])
+        with monkeypatch.context() as patch:
+            patch.setattr(serving, "replay", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                reader.refresh()
+        assert len(reader) == 7
+        assert reader.index.get([7]) == photos.index.get([7])
+        assert sorted(reader.search(1, k=10).hits.ids[0].tolist()) == sorted(
+            photos.search(1, k=10).hits.ids[0].tolist()
+        )
