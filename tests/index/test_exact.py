@@ -16,6 +16,7 @@ from bitscale.errors import InputError, ModelMismatch
 from bitscale.index import planner, segment
 from bitscale.index.call import MODES
 from bitscale.native import choose
+from bitscale.native.compiled import STRAYS
 from tests import oracle
 from tests.conftest import endurance
 from tests.kernels import COMPILED, KERNELS
@@ -232,6 +233,21 @@ def test_every_crowd_has_a_centre_however_small_its_share(kernel):
     assert centres is not None
     assert len(centres.codes) == len(sizes)
     assert np.count_nonzero(centres.homes == 255) == 0
+
+
+@pytest.mark.parametrize("kernel", COMPILED)
+def test_every_code_is_in_a_block_of_its_centre_or_copied_beside_its_like(kernel):
+    codes, _, _ = crowds(256)
+    segment = bs.ExactIndex(codes)._now().segments[0]
+    centres = choose(kernel).centres(segment)
+    strays, n = centres.strays, len(centres.codes)
+    assert 0 < len(strays.positions) <= segment.n_codes / STRAYS
+    for c in range(n + 1):
+        rows = np.flatnonzero(centres.homes == (c if c < n else 255))
+        listed = np.isin(rows // 32, centres.blocks[centres.begins[c] : centres.begins[c + 1]])
+        np.testing.assert_array_equal(strays.positions[strays.offsets[c] : strays.offsets[c + 1]], rows[~listed])
+    copies = strays.blocks.transpose(0, 2, 1).reshape(-1, segment.n_bytes)[: len(strays.positions)]
+    np.testing.assert_array_equal(copies, segment.some_codes(strays.positions))
 
 
 def test_large_batches_and_large_k_agree_with_small_ones():

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bitscale.errors import InputError
-from bitscale.native.layout import I64, LANES, STEP, U8, U32, U64, Centres, Plan, Queries, Segment, Stats
+from bitscale.native.layout import I64, LANES, STEP, U8, U32, U64, Centres, Plan, Queries, Segment, Stats, Table
 from bitscale.native.structs import (
     CallStruct,
     CostRows,
@@ -31,6 +31,7 @@ INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 
 MODES = {"auto": 0, "flat": 1, "probe": 2}
 MAX_CENTRES = 255
+STRAYS = 12  # one of so many codes may be copied to stand beside those of the same centre
 FILTERS = ("avx512", "avx2", "portable")
 
 
@@ -78,7 +79,8 @@ class CompiledKernel:
         lib.bitscale_forecast.restype = c_int32
         lib.bitscale_sort.argtypes = [c_void_p, c_uint64, c_uint32, c_uint32, c_void_p, c_void_p, c_void_p, c_void_p]
         lib.bitscale_table.argtypes = [c_void_p, c_uint64, *[c_uint32] * 4, c_void_p, c_void_p, c_void_p]
-        lib.bitscale_centres.argtypes = [c_void_p, c_uint64, c_uint32, *[c_void_p] * 5]
+        lib.bitscale_centres.argtypes = [c_void_p, c_uint64, c_uint32, *[c_void_p] * 3]
+        lib.bitscale_crowds.argtypes = [c_void_p, c_uint64, c_uint32, c_void_p, c_uint32, c_uint64, *[c_void_p] * 5]
         lib.bitscale_radii.argtypes = [
             c_void_p,
             c_uint64,
@@ -174,16 +176,26 @@ class CompiledKernel:
     def centres(self, segment: Segment) -> Centres | None:
         """Where the codes of a segment crowd, radii not yet known; None where they do not."""
         n, n_bytes = segment.n_codes, segment.n_bytes
-        codes, homes = np.empty((MAX_CENTRES, n_bytes), np.uint8), np.empty(n, np.uint8)
-        begins, blocks = np.empty(MAX_CENTRES + 2, np.uint32), np.empty(n, np.uint32)
-        count = c_uint32()
-        places = (address(array) for array in (codes, homes, begins, blocks))
+        codes, homes, count = np.empty((MAX_CENTRES, n_bytes), np.uint8), np.empty(n, np.uint8), c_uint32()
+        places = (address(array) for array in (codes, homes))
         _check(self._lib.bitscale_centres(byref(face_of(segment)[0]), n, n_bytes, *places, byref(count)))
-        m = count.value
-        if not m:
+        if not count.value:
             return None
-        begins = begins[: m + 2].copy()
-        return Centres(codes[:m].copy(), homes, begins, blocks[: begins[-1]].copy(), np.zeros(m, np.int32))
+        codes = codes[: count.value].copy()
+        return Centres(codes, homes, *self._crowds(segment, homes, len(codes)), np.zeros(len(codes), np.int32))
+
+    def _crowds(self, segment: Segment, homes: U8, n_centres: int) -> tuple[U32, U32, Table]:
+        """Where each centre's codes are: (begins, blocks, strays) of `Centres`."""
+        n, n_bytes = segment.n_codes, segment.n_bytes
+        room = n // STRAYS
+        begins, blocks = np.empty(n_centres + 2, np.uint32), np.empty(n, np.uint32)
+        offsets, rows = np.empty(n_centres + 2, np.uint32), np.empty(room, np.uint32)
+        copies = aligned((-(-room // LANES), n_bytes, LANES))  # what is not used of it never becomes memory
+        codes = byref(face_of(segment)[0]), n, n_bytes, address(homes), n_centres
+        places = (address(array) for array in (begins, blocks, offsets, copies, rows))
+        _check(self._lib.bitscale_crowds(*codes, room, *places))
+        strays = Table(0, 0, offsets, copies[: -(-int(offsets[-1]) // LANES)], rows[: offsets[-1]])
+        return begins, blocks[: begins[-1]].copy(), strays
 
     def radii(self, segment: Segment, centres: Centres, costs: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
         """How far the codes of each centre lie from it at most."""

@@ -124,7 +124,8 @@ class Centres(NamedTuple):
     codes: U8  # (n, n_bytes)
     homes: U8  # (n_codes,) the centre of each row of table 0; 255: none
     begins: U32  # (n + 2,) into blocks
-    blocks: U32  # each centre's blocks, then those with codes of none
+    blocks: U32  # each centre's blocks with more than a few of its codes, then those with codes of none
+    strays: Table  # copies of the other codes; a bucket a centre, the last of codes of none
     radius: NDArray[np.int32]  # (n,)
 
 

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from bitscale.native.layout import U64, Plan, Segment
+from bitscale.native.layout import U64, Plan, Segment, Table
 
 LINE = 64  # bytes of a line of the cache
 
@@ -75,6 +75,7 @@ class CentresStruct(Structure):
         ("radius", c_void_p),
         ("begins", c_void_p),
         ("blocks", c_void_p),
+        ("strays", c_void_p),
         ("n", c_uint32),
     )
 
@@ -134,6 +135,17 @@ def many(kind: Any, n: int) -> Any:
     return kind * n
 
 
+def place(array: Any, i: int) -> int:
+    """The address of one of many."""
+    return ctypes.addressof(array) + i * ctypes.sizeof(array[i])
+
+
+def table_of(table: Table) -> TableStruct:
+    """A table as the kernel sees it."""
+    places = address(table.offsets), address(table.blocks), maybe_address(table.positions)
+    return TableStruct(table.first_bit, table.width, *places)
+
+
 _FACES: WeakKeyDictionary[Segment, tuple[Any, SegmentStruct]] = WeakKeyDictionary()
 
 
@@ -142,9 +154,8 @@ def face_of(segment: Segment) -> tuple[Any, SegmentStruct]:
     face = _FACES.get(segment)
     if face is None:
         tables = many(TableStruct, len(segment.tables))()
-        for i, t in enumerate(segment.tables):
-            places = address(t.offsets), address(t.blocks), maybe_address(t.positions)
-            tables[i] = TableStruct(t.first_bit, t.width, *places)
+        for i, table in enumerate(segment.tables):
+            tables[i] = table_of(table)
         items = maybe_address(segment.item_offsets), address(segment.ordinals), maybe_address(segment.ids)
         sizes = segment.n_codes, segment.n_items, segment.n_bytes, len(segment.tables)
         whole = SegmentStruct(*sizes, ctypes.addressof(tables), *items, segment.first_id)
@@ -174,13 +185,15 @@ class Plans:
         self.keep = tuple(plans)
         self.rows = many(PlanStruct, len(plans))()
         self.centres = many(CentresStruct, len(plans))()
+        self.strays = many(TableStruct, len(plans))()
         for i, p in enumerate(plans):
             n_steps = 0 if p.steps is None else len(p.steps)
             around = None
             if (c := p.centres) is not None:
+                self.strays[i] = table_of(c.strays)
                 places = (address(array) for array in (c.codes, c.radius, c.begins, c.blocks))
-                self.centres[i] = CentresStruct(*places, len(c.codes))
-                around = ctypes.addressof(self.centres) + i * ctypes.sizeof(CentresStruct)
+                self.centres[i] = CentresStruct(*places, place(self.strays, i), len(c.codes))
+                around = place(self.centres, i)
             self.rows[i] = PlanStruct(
                 maybe_address(p.steps), maybe_address(p.codes), n_steps, p.final_bound, p.n_tables,
                 p.expected_ns, p.probe_ns, p.code_ns, p.draw_ns, p.block_ns, p.block_batch_ns, around,

@@ -6,15 +6,15 @@
 
 namespace bitscale {
 
-// Ask for the planes that the blocks before needed, of a block a few thousand bytes ahead. Where these are more than a
-// quarter of a block, the hardware does that better by itself.
+// Ask for the planes that the blocks before needed, of a block a few thousand bytes ahead; where these are more than
+// `most` bytes, something else does.
 class Ahead {
  public:
-  Ahead(const uint8_t* blocks, uint64_t n, uint64_t stride) : end_(blocks + n * stride), stride_(stride) {}
-  __attribute__((always_inline)) inline void prefetch(const uint8_t* block) const {
-    const uint8_t* next = block + away_ * stride_;
-    if (next < end_ && used_ * 4 <= stride_)
-      for (uint32_t c = 0; c < used_; c += 64) __builtin_prefetch(next + c);
+  Ahead(const Walk& walk, uint64_t most) : walk_(walk), most_(most) {}
+  __attribute__((always_inline)) inline void prefetch(uint64_t block) const {
+    if (block + away_ >= walk_.n || used_ > most_) return;
+    const uint8_t* next = walk_[block + away_];
+    for (uint32_t c = 0; c < used_; c += 64) __builtin_prefetch(next + c);
   }
   void used(uint32_t planes) {
     const uint32_t bytes = planes * kLanes;
@@ -25,8 +25,8 @@ class Ahead {
 
  private:
   static constexpr uint32_t kBytes = 8192;
-  const uint8_t* end_;
-  uint64_t stride_, away_ = 16;
+  const Walk& walk_;
+  uint64_t most_, away_ = 16;
   uint32_t used_ = 256;
 };
 

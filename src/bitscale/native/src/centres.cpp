@@ -107,10 +107,10 @@ uint64_t sample_of(const Table& table, const uint8_t* homes, uint64_t n_codes, u
 
 using namespace bitscale;
 
-// Centres of the codes of table 0: `centres` (kMaxCentres x n_bytes), each code's centre in `homes` (n_codes), and the
-// lists of `Centres`: `begins` (kMaxCentres + 2), `blocks` (n_codes). *n_centres is 0 where codes do not crowd.
+// Centres of the codes of table 0: `centres` (kMaxCentres x n_bytes), and each code's centre in `homes` (n_codes).
+// *n_centres is 0 where codes do not crowd.
 BITSCALE_API int bitscale_centres(const Table* table, uint64_t n_codes, uint32_t n_bytes, uint8_t* centres,
-                                  uint8_t* homes, uint32_t* begins, uint32_t* blocks, uint32_t* n_centres) try {
+                                  uint8_t* homes, uint32_t* n_centres) try {
   if (!n_codes || !n_bytes || n_codes >= UINT32_MAX) return kBadArgument;
   const uint32_t n_bits = n_bytes * 8, limit = static_cast<uint32_t>(kBelongs * n_bits);
   const uint64_t stride = uint64_t{n_bytes} * kLanes;
@@ -134,21 +134,6 @@ BITSCALE_API int bitscale_centres(const Table* table, uint64_t n_codes, uint32_t
   }
   if (!(*n_centres = count)) return kOk;
   for (uint32_t c = 0; c < count; c++) std::memcpy(centres + uint64_t{c} * n_bytes, known[c], n_bytes);
-  const uint64_t n_blocks = (n_codes + kLanes - 1) / kLanes;
-  std::vector<uint32_t> last(count + 1, UINT32_MAX);
-  std::fill(begins, begins + count + 2, 0);
-  for (uint64_t at = 0; at < n_codes; at++) {
-    const uint32_t c = homes[at] == kNoCentre ? count : homes[at], block = static_cast<uint32_t>(at / kLanes);
-    if (last[c] != block) begins[c + 1]++, last[c] = block;
-  }
-  for (uint32_t c = 0; c <= count; c++) begins[c + 1] += begins[c];
-  std::vector<uint32_t> next(begins, begins + count + 1);
-  std::fill(last.begin(), last.end(), UINT32_MAX);
-  for (uint32_t b = 0; b < n_blocks; b++)
-    for (uint64_t at = uint64_t{b} * kLanes, end = std::min(n_codes, at + kLanes); at < end; at++) {
-      const uint32_t c = homes[at] == kNoCentre ? count : homes[at];
-      if (last[c] != b) blocks[next[c]++] = b, last[c] = b;
-    }
   return kOk;
 } catch (const std::bad_alloc&) {
   return kNoMemory;

@@ -14,7 +14,8 @@ struct Centres {
   const uint8_t* codes;    // n x n_bytes
   const int32_t* radius;   // n: how far the centre's codes lie from it at most, in the costs of the plan
   const uint32_t* begins;  // n + 2: where each centre's list in `blocks` begins; the last list has the codes of none
-  const uint32_t* blocks;  // of table 0 in which the centre has codes, ascending
+  const uint32_t* blocks;  // of table 0 in which the centre has more than a few codes, ascending
+  const Table* strays;     // a bucket a centre, the last of codes of none: copies of those in no block of the list
   uint32_t n;
 };
 

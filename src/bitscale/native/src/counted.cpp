@@ -32,18 +32,15 @@ AVX512 uint32_t at_most_pair(__m512i sum, __m256i limit) {
 
 }  // namespace
 
-__attribute__((target(COUNTING))) uint64_t find_counted_avx512(const uint8_t* blocks, uint64_t n, uint32_t n_bytes,
-                                                               uint32_t planes, const LongTables& query,
-                                                               uint32_t* mask) {
-  const uint64_t stride = uint64_t{n_bytes} * kLanes;
+__attribute__((target(COUNTING))) uint64_t find_counted_avx512(const Walk& walk, uint32_t planes,
+                                                               const LongTables& query, uint32_t* mask) {
   const __m256i limit = _mm256_set1_epi16(static_cast<short>(query.threshold));
-  Ahead ahead(blocks, n, stride);
+  Ahead ahead(walk, walk.stride / 4);
   Sure sure;
-  const uint64_t away = (kAsked + stride - 1) / stride;
-  for (uint64_t b = 0; b < n; b++) {
-    const uint8_t* block = blocks + b * stride;
-    ahead.prefetch(block);
-    const uint64_t later = b + away < n ? away * stride : 0;
+  const uint64_t away = (kAsked + walk.stride - 1) / walk.stride;
+  for (uint64_t b = 0; b < walk.n; b++) {
+    const uint8_t *block = walk[b], *later = walk[b + away < walk.n ? b + away : b];
+    ahead.prefetch(b);
     __m512i even = _mm512_setzero_si512(), odd = even;
     uint32_t j = 0, in_even = 1, in_odd = 0;
     while (j < planes && (in_even | in_odd)) {
@@ -52,7 +49,7 @@ __attribute__((target(COUNTING))) uint64_t find_counted_avx512(const uint8_t* bl
       __m512i group;
       if (j + kCountedGroup <= planes) {
         // the same planes of a later block: it will need about as many, which the hardware does not know
-        for (uint32_t p = 0; p < 256; p += 64) __builtin_prefetch(codes + later + p);
+        for (uint32_t p = 0; p < 256; p += 64) __builtin_prefetch(later + j * kLanes + p);
         const __m512i first = _mm512_adds_epu8(count_pair(_mm512_loadu_si512(codes), tables),
                                                count_pair(_mm512_loadu_si512(codes + 64), tables + kPairBytes));
         const __m512i second = _mm512_adds_epu8(count_pair(_mm512_loadu_si512(codes + 128), tables + 2 * kPairBytes),
@@ -77,7 +74,7 @@ __attribute__((target(COUNTING))) uint64_t find_counted_avx512(const uint8_t* bl
     ahead.used(j < planes ? j : planes);
     sure.needed(j);
   }
-  return n;
+  return walk.n;
 }
 
 }  // namespace bitscale

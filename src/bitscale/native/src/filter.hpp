@@ -38,6 +38,14 @@ struct PlainQuery {
   uint16_t limit;  // differing bits
 };
 
+// The blocks of long codes to go through: `n` in a row, or those listed.
+struct Walk {
+  const uint8_t* blocks;
+  uint64_t n, stride;
+  const uint32_t* listed;  // null: the first n
+  const uint8_t* operator[](uint64_t i) const { return blocks + (listed ? listed[i] : i) * stride; }
+};
+
 constexpr uint32_t kMaxFactor = 127;       // signed bytes are what the multiplication takes
 constexpr uint32_t kMaxThreshold = 65000;  // sums saturate above it
 
@@ -50,26 +58,19 @@ struct Filter {
   uint64_t (*find_batch)(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, uint32_t planes,
                          const uint8_t* const* tables, const uint8_t* thresholds, uint32_t* masks);
   // `find` for codes of more than kShort planes.
-  uint64_t (*find_long)(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, uint32_t planes, const LongTables& query,
-                        uint32_t* mask);
+  uint64_t (*find_long)(const Walk& walk, uint32_t planes, const LongTables& query, uint32_t* mask);
   // The same by counting bits; null where this processor is no faster at that.
-  uint64_t (*find_counted)(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, uint32_t planes,
-                           const LongTables& query, uint32_t* mask);
+  uint64_t (*find_counted)(const Walk& walk, uint32_t planes, const LongTables& query, uint32_t* mask);
   // The same where all bits cost the same, exactly; null like the one before.
-  uint64_t (*find_plain)(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, const PlainQuery& query, uint32_t* mask);
+  uint64_t (*find_plain)(const Walk& walk, const PlainQuery& query, uint32_t* mask);
 };
 
-uint64_t find_long_portable(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, uint32_t planes,
-                            const LongTables& query, uint32_t* mask);
+uint64_t find_long_portable(const Walk& walk, uint32_t planes, const LongTables& query, uint32_t* mask);
 #if defined(__x86_64__)
-uint64_t find_long_avx2(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, uint32_t planes, const LongTables& query,
-                        uint32_t* mask);
-uint64_t find_long_avx512(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, uint32_t planes, const LongTables& query,
-                          uint32_t* mask);
-uint64_t find_counted_avx512(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, uint32_t planes,
-                             const LongTables& query, uint32_t* mask);
-uint64_t find_plain_avx512(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, const PlainQuery& query,
-                           uint32_t* mask);
+uint64_t find_long_avx2(const Walk& walk, uint32_t planes, const LongTables& query, uint32_t* mask);
+uint64_t find_long_avx512(const Walk& walk, uint32_t planes, const LongTables& query, uint32_t* mask);
+uint64_t find_counted_avx512(const Walk& walk, uint32_t planes, const LongTables& query, uint32_t* mask);
+uint64_t find_plain_avx512(const Walk& walk, const PlainQuery& query, uint32_t* mask);
 #endif
 
 // "avx512", "avx2", "portable", or null for the best; null when this machine cannot run it.

@@ -18,10 +18,9 @@ constexpr uint32_t kLook = 8;  // planes between two looks at whether any code o
 }  // namespace
 
 // ---------------------------------------------------------------- portable
-uint64_t find_long_portable(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, uint32_t planes,
-                            const LongTables& query, uint32_t* mask) {
-  for (uint64_t b = 0; b < n; b++) {
-    const uint8_t* block = blocks + b * n_bytes * kLanes;
+uint64_t find_long_portable(const Walk& walk, uint32_t planes, const LongTables& query, uint32_t* mask) {
+  for (uint64_t b = 0; b < walk.n; b++) {
+    const uint8_t* block = walk[b];
     uint32_t sums[kLanes] = {};
     for (uint32_t j = 0; j < planes;) {
       const uint8_t *low = query.tables + (j / 2) * kPairBytes + (j % 2) * 32, *high = low + 64;
@@ -37,11 +36,14 @@ uint64_t find_long_portable(const uint8_t* blocks, uint64_t n, uint32_t n_bytes,
     }
     if (*mask) return b;
   }
-  return n;
+  return walk.n;
 }
 
 #if defined(__x86_64__)
 namespace {
+
+// Bytes of a block to ask for at most: where blocks stand in a row, the hardware asks for more by itself.
+uint64_t own_part(const Walk& walk) { return walk.listed ? walk.stride : walk.stride / 4; }
 
 // ---------------------------------------------------------------- AVX2: one plane a register
 #define AVX2 __attribute__((target("avx2"), always_inline)) inline
@@ -63,14 +65,13 @@ AVX2 uint32_t at_most(__m256i sum, __m256i limit) {  // a bit for each 16-bit su
 
 }  // namespace
 
-__attribute__((target("avx2,bmi2"))) uint64_t find_long_avx2(const uint8_t* blocks, uint64_t n, uint32_t n_bytes,
-                                                             uint32_t planes, const LongTables& query, uint32_t* mask) {
-  const uint64_t stride = uint64_t{n_bytes} * kLanes;
+__attribute__((target("avx2,bmi2"))) uint64_t find_long_avx2(const Walk& walk, uint32_t planes,
+                                                             const LongTables& query, uint32_t* mask) {
   const __m256i limit = _mm256_set1_epi16(static_cast<short>(query.threshold));
-  Ahead ahead(blocks, n, stride);
-  for (uint64_t b = 0; b < n; b++) {
-    const uint8_t* block = blocks + b * stride;
-    ahead.prefetch(block);
+  Ahead ahead(walk, own_part(walk));
+  for (uint64_t b = 0; b < walk.n; b++) {
+    const uint8_t* block = walk[b];
+    ahead.prefetch(b);
     __m256i even = _mm256_setzero_si256(), odd = even;
     uint32_t j = 0, in_even = 1, in_odd = 0;
     while (j < planes && (in_even | in_odd)) {
@@ -92,7 +93,7 @@ __attribute__((target("avx2,bmi2"))) uint64_t find_long_avx2(const uint8_t* bloc
     }
     ahead.used(j);
   }
-  return n;
+  return walk.n;
 }
 
 // ---------------------------------------------------------------- AVX-512: two planes a register
@@ -123,15 +124,16 @@ AVX512 uint32_t at_most_pair(__m512i sum, __m256i limit) {
 
 }  // namespace
 
-__attribute__((target("avx512f,avx512bw,avx512vl,avx2,bmi2"))) uint64_t find_long_avx512(
-    const uint8_t* blocks, uint64_t n, uint32_t n_bytes, uint32_t planes, const LongTables& query, uint32_t* mask) {
-  const uint64_t stride = uint64_t{n_bytes} * kLanes;
+__attribute__((target("avx512f,avx512bw,avx512vl,avx2,bmi2"))) uint64_t find_long_avx512(const Walk& walk,
+                                                                                         uint32_t planes,
+                                                                                         const LongTables& query,
+                                                                                         uint32_t* mask) {
   const __m256i limit = _mm256_set1_epi16(static_cast<short>(query.threshold));
   const uint32_t whole = planes / kGroup * kGroup;
-  Ahead ahead(blocks, n, stride);
-  for (uint64_t b = 0; b < n; b++) {
-    const uint8_t* block = blocks + b * stride;
-    ahead.prefetch(block);
+  Ahead ahead(walk, own_part(walk));
+  for (uint64_t b = 0; b < walk.n; b++) {
+    const uint8_t* block = walk[b];
+    ahead.prefetch(b);
     Sums sums{_mm512_setzero_si512(), _mm512_setzero_si512()};
     uint32_t j = 0, in_even = 1, in_odd = 0;
     while (j < planes && (in_even | in_odd)) {
@@ -158,7 +160,7 @@ __attribute__((target("avx512f,avx512bw,avx512vl,avx2,bmi2"))) uint64_t find_lon
     }
     ahead.used(j < planes ? j : planes);
   }
-  return n;
+  return walk.n;
 }
 #endif
 

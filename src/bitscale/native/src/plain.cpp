@@ -27,8 +27,8 @@ AVX512 __m512i by_lane(__m512i pairs) {  // 16 bits for each lane, in its order
 }
 
 // Differing bits of a group of planes. The same planes of a later block are asked for: it will need about as many.
-AVX512 __m512i of_group(const uint8_t* codes, const uint8_t* own, uint64_t ahead) {
-  for (uint32_t p = 0; p < kPairs; p++) _mm_prefetch(reinterpret_cast<const char*>(codes + ahead + p * 64), _MM_HINT_T0);
+AVX512 __m512i of_group(const uint8_t* codes, const uint8_t* own, const uint8_t* later) {
+  for (uint32_t p = 0; p < kPairs; p++) _mm_prefetch(reinterpret_cast<const char*>(later + p * 64), _MM_HINT_T0);
   const __m512i first = _mm512_add_epi8(differing(_mm512_loadu_si512(codes), own),
                                         differing(_mm512_loadu_si512(codes + 64), own + 64));
   const __m512i second = _mm512_add_epi8(differing(_mm512_loadu_si512(codes + 128), own + 128),
@@ -49,19 +49,18 @@ AVX512 __m512i of_last(const uint8_t* codes, const PlainQuery& query, uint32_t p
 
 }  // namespace
 
-__attribute__((target(COUNTING))) uint64_t find_plain_avx512(const uint8_t* blocks, uint64_t n, uint32_t n_bytes,
-                                                             const PlainQuery& query, uint32_t* mask) {
-  const uint64_t stride = uint64_t{n_bytes} * kLanes, away = (kAsked + stride - 1) / stride;
+__attribute__((target(COUNTING))) uint64_t find_plain_avx512(const Walk& walk, const PlainQuery& query,
+                                                             uint32_t* mask) {
+  const uint64_t away = (kAsked + walk.stride - 1) / walk.stride;
   const __m512i limit = _mm512_set1_epi16(static_cast<short>(query.limit));
   const uint32_t whole = (query.pairs - 1) / kPairs * kPairs;
   Sure sure;
-  for (uint64_t b = 0; b < n; b++) {
-    const uint8_t* block = blocks + b * stride;
-    const uint64_t ahead = b + away < n ? away * stride : 0;
+  for (uint64_t b = 0; b < walk.n; b++) {
+    const uint8_t *block = walk[b], *later = walk[b + away < walk.n ? b + away : b];
     __m512i sum = _mm512_setzero_si512();
     uint32_t p = 0, in = 1;
     while (p < whole && in) {
-      sum = _mm512_add_epi16(sum, of_group(block + p * 64, query.code + p * 64, ahead));
+      sum = _mm512_add_epi16(sum, of_group(block + p * 64, query.code + p * 64, later + p * 64));
       p += kPairs;
       if (p * 2 > sure.planes()) in = _mm512_cmple_epu16_mask(sum, limit);
     }
@@ -75,7 +74,7 @@ __attribute__((target(COUNTING))) uint64_t find_plain_avx512(const uint8_t* bloc
     }
     sure.needed(p * 2);
   }
-  return n;
+  return walk.n;
 }
 
 }  // namespace bitscale

@@ -82,10 +82,9 @@ static void floor_costs(const int32_t* costs, float scale, uint8_t* low) {
 
 // The same of the costs of its bits by their number, beside the query's own byte.
 static void floor_counts(const int32_t* costs, float scale, uint8_t byte, uint8_t* low) {
-  for (uint32_t x = 0; x < 32; x++) {
-    low[x] = byte;
-    low[64 + x] = static_cast<uint8_t>(std::min(static_cast<float>(costs[x % 16]) * scale, 255.f));
-  }
+  std::fill_n(low, 32, byte);
+  for (uint32_t x = 0; x < 16; x++)
+    low[64 + x] = low[64 + x + 16] = static_cast<uint8_t>(std::min(static_cast<float>(costs[x]) * scale, 255.f));
 }
 
 void Query::rescale(int32_t reach) {
@@ -106,8 +105,7 @@ void Query::rescale_group(uint32_t group, uint32_t planes) {
   const uint32_t begin = group * planes, end = std::min(planes_, begin + planes);
   int64_t largest[2] = {};
   for (uint32_t j = begin; j < end; j++)
-    for (uint32_t half = 0; half < 2; half++)
-      largest[j % 2] += *std::max_element(&costs_[j * 32 + half * 16], &costs_[j * 32 + half * 16 + 16]);
+    largest[j % 2] += costs_[j * 32 + (~code_[j] & 15)] + costs_[j * 32 + 16 + (~code_[j] >> 4 & 15)];  // all differ
   const double parts = std::ceil(static_cast<double>(std::max(largest[0], largest[1])) * scale_ / 255);
   factors_[group] = static_cast<uint8_t>(std::clamp<double>(parts, 1, kMaxFactor));
   const float scale = static_cast<float>(scale_) / factors_[group] * (1 - 1e-6f);

@@ -69,13 +69,14 @@ class Query {
 
   // First of the `n` blocks in which a code may lie within what was aimed at, its lanes in *mask; n when there is none.
   uint64_t find(const uint8_t* blocks, uint64_t n, uint32_t n_bytes, uint32_t* mask) const {
-    if (plain())
-      return filter_->find_plain(blocks, n, n_bytes, {tables_.data(), (planes_ + 1) / 2, planes_ % 2 == 1, limit_},
-                                 mask);
-    if (is_long())
-      return (counted() ? filter_->find_counted : filter_->find_long)(
-          blocks, n, n_bytes, planes_, {tables_.data(), factors_.data(), threshold_}, mask);
+    if (is_long()) return find_long({blocks, n, uint64_t{n_bytes} * kLanes, nullptr}, mask);
     return filter_->find(blocks, n, n_bytes, planes_, tables_.data(), threshold(), mask);
+  }
+  // The same of long codes, for any blocks.
+  uint64_t find_long(const Walk& walk, uint32_t* mask) const {
+    if (plain()) return filter_->find_plain(walk, {tables_.data(), (planes_ + 1) / 2, planes_ % 2 == 1, limit_}, mask);
+    const LongTables tables{tables_.data(), factors_.data(), threshold_};
+    return (counted() ? filter_->find_counted : filter_->find_long)(walk, planes_, tables, mask);
   }
 
  private:

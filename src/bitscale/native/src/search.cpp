@@ -15,8 +15,6 @@ constexpr double kWorthAThread = 200e3;          // ns of work below which start
 constexpr double kTrial = 0.05, kPatience = 1.5, kBlind = 0.25, kFarEnough = 0.6;
 constexpr double kLongTrial = 0.01;  // in long codes neighbours are found at once, or hardly ever
 constexpr uint32_t kGlance = 8;     // planes of a long code that are read before most codes are ruled out
-constexpr size_t kRunsAhead = 8;    // runs of blocks to look ahead
-constexpr double kFewBlocks = 0.5;  // share of all blocks up to which looking at some beats the flat scan
 
 uint64_t now_ns() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -151,71 +149,6 @@ bool Search<Sink>::probe(const Segment& segment, const Plan& plan, uint32_t bits
 
 namespace {
 
-// Blocks, one bit each.
-class Blocks {
- public:
-  explicit Blocks(uint64_t n) : words_((n + 63) / 64) {}
-  void set(const uint32_t* begin, const uint32_t* end, bool value) {
-    for (; begin < end; begin++) {
-      const uint64_t bit = uint64_t{1} << (*begin & 63);
-      words_[*begin >> 6] = value ? words_[*begin >> 6] | bit : words_[*begin >> 6] & ~bit;
-    }
-  }
-  uint64_t count() const {
-    uint64_t sum = 0;
-    for (uint64_t word : words_) sum += static_cast<uint64_t>(__builtin_popcountll(word));
-    return sum;
-  }
-  struct Run { uint64_t begin, end; };
-  Vec<Run> runs() const {
-    Vec<Run> runs;
-    for (uint64_t w = 0; w < words_.size(); w++)
-      for (uint64_t word = words_[w]; word; word &= word - 1) {
-        const uint64_t block = w * 64 + static_cast<uint64_t>(__builtin_ctzll(word));
-        if (runs.empty() || runs.back().end != block) runs.push_back({block, block});
-        runs.back().end++;
-      }
-    return runs;
-  }
-
- private:
-  Vec<uint64_t> words_;
-};
-
-}  // namespace
-
-template <class Sink>
-bool Search<Sink>::visit(const Segment& segment, const Centres& centres) {
-  const Table& table = segment.tables[0];
-  Vec<int32_t> away(centres.n);
-  for (uint32_t c = 0; c < centres.n; c++)
-    away[c] = query.distance_to(centres.codes + uint64_t{c} * segment.n_bytes) - centres.radius[c];
-  const uint32_t nearest = static_cast<uint32_t>(std::min_element(away.begin(), away.end()) - away.begin());
-  const auto look = [&](const Blocks& blocks) {  // the heavy planes of what comes next are asked for ahead
-    const Vec<Blocks::Run> runs = blocks.runs();
-    for (size_t i = 0; i < runs.size(); i++) {
-      if (i + kRunsAhead < runs.size())
-        for (uint32_t c = 0; c < kGlance * kLanes; c += 64)
-          __builtin_prefetch(table.blocks + runs[i + kRunsAhead].begin * segment.block_bytes() + c);
-      stats.blocks += runs[i].end - runs[i].begin;
-      scan(segment, table, runs[i].begin * kLanes, std::min(runs[i].end * kLanes, segment.n_codes), true);
-    }
-  };
-  const auto list = [&](uint32_t c) { return centres.blocks + centres.begins[c]; };
-  Blocks wanted(segment.n_blocks());
-  wanted.set(list(nearest), list(nearest + 1), true);
-  look(wanted);
-  wanted.set(list(centres.n), list(centres.n + 1), true);
-  for (uint32_t c = 0; c < centres.n; c++)
-    if (away[c] <= sink.reach()) wanted.set(list(c), list(c + 1), true);
-  wanted.set(list(nearest), list(nearest + 1), false);  // seen already
-  if (static_cast<double>(wanted.count()) > kFewBlocks * static_cast<double>(segment.n_blocks())) return false;
-  look(wanted);
-  return true;
-}
-
-namespace {
-
 // Filter the blocks [begin, end) for several queries, kBatch at a time, tile by tile.
 template <class Sink>
 void scan_batch(const Segment& segment, Search<Sink>* const* searches, uint64_t n, uint64_t begin, uint64_t end) {
@@ -299,7 +232,7 @@ void search_all(const Segment* segments, const Plan* plans, uint32_t n_segments,
         search.needs_flat = search.sink.reach() >= 0;
         if (!probing || !search.needs_flat) continue;
         const uint64_t start = now_ns();
-        search.needs_flat = plan.centres && strategy == kAuto
+        search.needs_flat = plan.centres && strategy == kAuto && search.query.is_long()
                                 ? !search.visit(segment, *plan.centres)
                                 : !search.probe(segment, plan, bits, strategy == kAuto, flat_ns);
         search.stats.probe_ns += now_ns() - start;

@@ -131,6 +131,24 @@ struct Search {
     }
   }
 
+  // The same of some blocks of table 0, of long codes.
+  void scan_listed(const Segment& segment, const uint32_t* blocks, uint64_t n) {
+    const Table& table = segment.tables[0];
+    for (uint64_t i = 0; i < n; i++) {
+      const uint64_t begin = uint64_t{blocks[i]} * kLanes, end = std::min(segment.n_codes, begin + kLanes);
+      if (!sink.bounded()) {
+        scan(segment, table, begin, end, true);
+        continue;
+      }
+      uint32_t mask = 0;
+      query.aim(sink.reach());
+      i += query.find_long({table.blocks, n - i, segment.block_bytes(), blocks + i}, &mask);
+      if (i == n) return;
+      const uint64_t over = (blocks[i] + uint64_t{1}) * kLanes;
+      survivors(segment, table, blocks[i], over > segment.n_codes ? mask & ~0u >> (over - segment.n_codes) : mask, true);
+    }
+  }
+
   // Look at the nearest centre's codes, then at those of all centres still in reach. True when done.
   bool visit(const Segment& segment, const Centres& centres);
 
