@@ -6,10 +6,10 @@ import subprocess
 import sys
 import threading
 from contextlib import closing
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 
 from bitscale.errors import DataError, InputError, UnreadablePicture
@@ -17,6 +17,7 @@ from bitscale.pictures.arrays import Picture, read_picture
 from bitscale.pictures.child import Child
 from bitscale.pictures.decode import Limits
 from bitscale.pictures.form import Form
+from bitscale.pictures.pool import wanted_in
 from bitscale.pictures.workers import _Run, decode_files
 from tests.collection.torture.interrupts import ANYWHERE, interrupted_after
 from tests.conftest import endurance, until
@@ -156,13 +157,43 @@ def test_standing_in_line_for_a_processor_is_no_fault_of_a_picture(tmp_path):
         before = child.queued()
         for process in (child.process, busy):
             os.sched_setaffinity(process.pid, processor)
-        child.send([str(slow)], {"form": asdict(GREY)})
+        child.send([str(slow)], wanted_in(GREY))
         until(lambda: child.queued() > before)
         with pytest.raises(TimeoutError):  # excused for some time, and not for ever
             child.receive(0.02)
     finally:
         busy.kill()
         busy.wait()
+        child.end()
+
+
+def test_a_picture_is_read_in_its_time_although_others_have_the_processor(tmp_path):
+    picture = tmp_path / "large.png"
+    picture.write_bytes(bomb(12_000, 12_000))
+    processor = {min(os.sched_getaffinity(0))}
+    child, busy = Child(Limits()), []
+    worker = psutil.Process(child.process.pid)
+    wanted = wanted_in(GREY)
+    try:
+        assert child.greet()
+        os.sched_setaffinity(child.process.pid, processor)
+        child.send([str(picture)], wanted)  # the first one loads the decoder
+        (first,) = child.receive(60)
+        before = sum(worker.cpu_times()[:2])
+        child.send([str(picture)], wanted)
+        child.receive(60)
+        needed = sum(worker.cpu_times()[:2]) - before
+        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(8)]
+        for process in busy:
+            os.sched_setaffinity(process.pid, processor)
+        until(lambda: all(sum(psutil.Process(one.pid).cpu_times()[:2]) > 0.1 for one in busy))
+        child.send([str(picture)], wanted)
+        (again,) = child.receive(4 * needed)  # and gets a ninth of it
+        assert again == first
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
         child.end()
 
 
