@@ -183,7 +183,8 @@ def test_a_picture_is_read_in_its_time_although_others_have_the_processor(tmp_pa
         child.send([str(picture)], wanted)
         child.receive(60)
         needed = sum(worker.cpu_times()[:2]) - before
-        busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(8)]
+        loop = [sys.executable, "-c", "while True: pass"]
+        busy = [subprocess.Popen(loop, start_new_session=True) for _ in range(8)]  # sessions share, not processes
         for process in busy:
             os.sched_setaffinity(process.pid, processor)
         until(lambda: all(sum(psutil.Process(one.pid).cpu_times()[:2]) > 0.1 for one in busy))
